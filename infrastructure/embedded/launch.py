@@ -1,0 +1,81 @@
+"""Starting a server so that it belongs to nobody's session and to no process's children.
+
+The server is the grandchild of this process: a shell starts it in a session of its own, prints its
+pid and ends. So it survives us, no Ctrl-C of ours reaches it, and when it ends it leaves no zombie
+behind with us. It inherits a lock on a file beside its data and holds it for as long as it, or any
+process that it forked, lives: a lock that is still held after ``kill -9`` means that somebody still
+writes there, even one whom we cannot see (in another container that shares the directory).
+"""
+
+import os
+import subprocess
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from horolog.infrastructure.embedded.accounts import Account
+from horolog.infrastructure.embedded.home import lock_within
+
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+"""All that a server sees of ours: a PGDATA or a locale of the caller must not change it."""
+
+_DETACH = '"$@" >&2 & echo $!'
+
+
+@contextmanager
+def claimed(path: Path, *, owner: Account, timeout_s: float) -> Generator[int | None]:
+    """Hold the lock that a server holds while it lives; None if another has it past the timeout."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        owner.give(path)
+        yield descriptor if lock_within(descriptor, timeout_s) else None
+    finally:
+        os.close(descriptor)
+
+
+def detached(
+    command: Sequence[str], *, account: Account, directory: Path, log: Path, claim: int
+) -> int:
+    """Start ``command`` under ``account`` in ``directory``; returns its pid, at once.
+
+    Both its outputs are appended to ``log``. ``claim`` is the descriptor of the lock that it is to
+    inherit. That it started says nothing: whoever calls waits until it answers.
+    """
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    try:
+        shell = subprocess.run(  # noqa: S603
+            ["/bin/sh", "-c", _DETACH, "sh", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            cwd=directory,
+            env=ENVIRONMENT,
+            umask=0o077,
+            start_new_session=True,
+            pass_fds=(claim,),
+            check=True,
+            **account.owning(),
+        )
+    finally:
+        os.close(output)
+    return int(shell.stdout)
+
+
+def finished(
+    command: Sequence[str], *, account: Account, directory: Path, timeout_s: float
+) -> subprocess.CompletedProcess[str]:
+    """Run ``command`` to its end under ``account``; its exit status is the caller's to judge."""
+    return subprocess.run(  # noqa: S603
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        cwd=directory,
+        env=ENVIRONMENT,
+        umask=0o077,
+        timeout=timeout_s,
+        check=False,
+        **account.owning(),
+    )

@@ -1,0 +1,201 @@
+"""A decision on its way to the log: the events, what they rest on, and the rows that follow.
+
+Decide outside, validate inside: a decision was made from what was read without locks. It names what
+it rests on (its guard), and the log accepts it only while that still holds. It is accepted or
+refused whole and alone; its neighbours in the batch go on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from horolog.domain.event import Event
+from horolog.domain.job import JobState, advance
+from horolog.domain.job import evolve as evolve_job
+from horolog.domain.job_events import FiresSkipped, JobEvent
+from horolog.domain.occurrence import OccurrenceState
+from horolog.domain.occurrence import evolve as evolve_occurrence
+from horolog.domain.occurrence_events import Claimed, DeadLettered, OccurrenceEvent
+from horolog.domain.partition import PartitionEvent, PartitionState
+from horolog.domain.partition import evolve as evolve_partition
+from horolog.projections.rows import (
+    DeadLetter,
+    Execution,
+    JobRow,
+    Leader,
+    NextRun,
+    execution,
+    job_next_run,
+    job_row,
+    occurrence_next_run,
+)
+
+GuardKind = Literal["nothing", "next_run", "job", "partition"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event and its place: the ``version``-th (from 1) of ``stream``."""
+
+    stream: UUID
+    version: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a decision rests on, checked under the log lock.
+
+    ``next_run``: the index row ``id`` is at ``version`` (and due at ``due``, where that is given).
+    ``job``: the job is at ``version``; 0 means that it must not exist. ``partition``: the stream is
+    at ``version`` and no other instance holds a running lease.
+    """
+
+    kind: GuardKind
+    id: UUID
+    version: int
+    due: datetime | None = None
+
+
+@dataclass(slots=True)
+class Decision:
+    """One unit of acceptance. ``partition`` is what the fences speak about."""
+
+    guard: Guard
+    partition: int
+    events: list[NewEvent] = field(default_factory=list[NewEvent])
+    next_runs: list[NextRun] = field(default_factory=list[NextRun])
+    dropped: list[UUID] = field(default_factory=list[UUID])
+    executions: list[Execution] = field(default_factory=list[Execution])
+    jobs: list[JobRow] = field(default_factory=list[JobRow])
+    dead_letters: list[DeadLetter] = field(default_factory=list[DeadLetter])
+    revived: list[UUID] = field(default_factory=list[UUID])
+    discarded: list[UUID] = field(default_factory=list[UUID])
+    leaders: list[Leader] = field(default_factory=list[Leader])
+
+
+def decide_on_job(before: JobState | None, job_id: UUID, events: Sequence[JobEvent]) -> tuple[Decision, JobState]:
+    """The decision that appends ``events`` to a job, and the state after them."""
+    version = 0 if before is None else before.version
+    state = before
+    decision = Decision(Guard("job", job_id, version), -1)
+    for event in events:
+        state = evolve_job(state, job_id, event)
+        decision.events.append(NewEvent(job_id, state.version, event))
+    assert state is not None
+    decision.partition = state.partition
+    _write_job(decision, state)
+    return decision, state
+
+
+def decide_on_occurrence(
+    before: OccurrenceState, events: Sequence[OccurrenceEvent], *, name: str = ""
+) -> tuple[Decision, OccurrenceState]:
+    """The decision that appends ``events`` to an occurrence, and the state after them.
+
+    ``name`` is the handler's, for the row of a dead letter.
+    """
+    guard = Guard("next_run", before.id, before.version)
+    if before.finished:
+        guard = Guard("nothing", before.id, before.version)
+    decision = Decision(guard, before.partition)
+    after = add_to_occurrence(decision, before, events, name=name)
+    return decision, after
+
+
+def add_to_occurrence(
+    decision: Decision, before: OccurrenceState, events: Sequence[OccurrenceEvent], *, name: str = ""
+) -> OccurrenceState:
+    """Adds an occurrence's events and rows to a decision; returns the state after them."""
+    state = before
+    for event in events:
+        state = evolve_occurrence(state, before.id, event)
+        decision.events.append(NewEvent(before.id, state.version, event))
+        if isinstance(event, DeadLettered):
+            decision.dead_letters.append(_dead_letter(state, event, name))
+    if state.finished:
+        if not before.finished:
+            decision.dropped.append(before.id)
+        decision.executions.append(execution(state))
+        if before.state == "dead":
+            decision.discarded.append(before.id)
+    else:
+        decision.next_runs.append(occurrence_next_run(state))
+        if before.finished:
+            decision.revived.append(before.id)
+    return state
+
+
+def decide_on_fires(
+    job: JobState,
+    due_at: datetime,
+    claims: Sequence[tuple[OccurrenceState, Claimed]],
+    job_events: Sequence[JobEvent],
+) -> tuple[Decision, JobState, list[OccurrenceState]]:
+    """The leader's decision on a job that is due: claims, and what the policies drop.
+
+    It rests on the job's index row at its version and due time, so a job that was cancelled, paused
+    or changed a moment ago fires nothing.
+    """
+    decision = Decision(Guard("next_run", job.id, job.version, due_at), job.partition)
+    state = job
+    claimed: list[OccurrenceState] = []
+    for before, event in claims:
+        claimed.append(add_to_occurrence(decision, before, [event]))
+        assert event.fires is not None
+        if event.fires > state.fires:
+            state = advance(state, event.next_fire, event.fires)
+    furthest = state
+    for event in job_events:
+        state = evolve_job(state, job.id, event)
+        decision.events.append(NewEvent(job.id, state.version, event))
+        # A range dropped before the last claim must not move the job back behind that claim.
+        if isinstance(event, FiresSkipped) and event.fires < furthest.fires:
+            state = advance(state, furthest.next_fire, furthest.fires)
+    if state.version != job.version:
+        decision.jobs.append(job_row(state))
+    _index_job(decision, state)
+    return decision, state, claimed
+
+
+def decide_on_partition(
+    before: PartitionState, events: Sequence[PartitionEvent], lease_s: float
+) -> tuple[Decision, PartitionState]:
+    """The decision that appends ``events`` to a partition's stream, and the state after them."""
+    decision = Decision(Guard("partition", before.stream, before.version), before.partition)
+    state = before
+    for event in events:
+        state = evolve_partition(state, event)
+        decision.events.append(NewEvent(before.stream, state.version, event))
+    leader = Leader(before.partition, state.version, state.instance, state.token, lease_s)
+    decision.leaders.append(leader)
+    return decision, state
+
+
+def _write_job(decision: Decision, state: JobState) -> None:
+    decision.jobs.append(job_row(state))
+    _index_job(decision, state)
+
+
+def _index_job(decision: Decision, state: JobState) -> None:
+    row = job_next_run(state)
+    if row is None:
+        decision.dropped.append(state.id)
+    else:
+        decision.next_runs.append(row)
+
+
+def _dead_letter(state: OccurrenceState, event: DeadLettered, name: str) -> DeadLetter:
+    return DeadLetter(
+        id=state.id,
+        job_id=state.job_id,
+        name=name,
+        owner=event.owner,
+        cause=event.cause,
+        kind=event.kind,
+        error=event.error,
+        attempt=state.attempt,
+        fire_time=state.fire_time,
+    )

@@ -1,0 +1,76 @@
+"""The log as the loops and commands call it: append decisions, read events back.
+
+Two processes may append at once; the adapter serialises them in one total order. After a failure
+of the connection it is unknown whether an append happened: the adapter asks the log, by comparing
+its own events, and answers as if nothing had been interrupted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+from uuid import UUID
+
+from horolog.application.decision import Decision
+from horolog.domain.event import Event
+
+Verdict = Literal["accepted", "conflict", "stale"]
+"""``conflict``: the guard no longer held. ``stale``: a newer leader was elected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fences:
+    """Who claims, and under which fencing token for each partition that it believes to lead."""
+
+    instance: str
+    tokens: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What became of each decision, in order; the log's position after the batch; its time (UTC)."""
+
+    verdicts: list[Verdict]
+    position: int
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event as the log holds it. ``position`` is its place in the total order."""
+
+    position: int
+    recorded_at: datetime
+    stream: UUID
+    version: int
+    event: Event
+
+
+class AppendsToLog(Protocol):
+    """The write side.
+
+    Guarantees: one transaction and one round trip for the whole batch; each decision is accepted or
+    refused whole, by its guard and the fences; rows follow their events in the same transaction;
+    a decision is never applied twice, also when the connection breaks around the commit.
+    Errors: ``StoreUnavailable``, after which nothing of the batch is known to be written, and the
+    same batch may be given again.
+    """
+
+    def append(self, decisions: Sequence[Decision], fences: Fences | None = None) -> Appended: ...
+
+
+class ReadsLog(Protocol):
+    """The read side; bounded by ``limit``, oldest first.
+
+    Errors: ``StoreUnavailable``; ``UnreadableEvent``, which names the event.
+    """
+
+    def stream(self, stream: UUID, *, after: int = 0, limit: int = 1000) -> list[Recorded]:
+        """Events of one stream with a version above ``after``."""
+        ...
+
+    def log(
+        self, *, after: int = 0, topics: Sequence[str] = (), limit: int = 1000
+    ) -> list[Recorded]:
+        """Events of all streams with a position above ``after``, in the total order."""
+        ...

@@ -1,0 +1,113 @@
+"""What travels through the ready queue: everything that an ordinary run needs, and nothing to trust.
+
+A message is a hint. It names the claim (occurrence and version) that it stands for, and the worker's
+Attempted is accepted only while the log holds just that claim. In a flood one message carries many
+runs; each is recognised, attempted and finished on its own.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from horolog.domain.ids import OccurrenceKind
+from horolog.domain.job import JobState
+from horolog.domain.occurrence import OccurrenceState
+from horolog.domain.retry import Retry
+
+MAX_RUNS = 50
+"""The most runs in one message."""
+
+MAX_MESSAGE_BYTES = 512 * 1024
+"""A message is closed when it reaches this; the servers' own default limit is 1 MiB."""
+
+
+class ReadyRun(BaseModel):
+    """One claimed occurrence. ``version`` is that of its Claimed event."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    occurrence: UUID
+    job: UUID
+    partition: int
+    fire_time: datetime
+    kind: OccurrenceKind = "schedule"
+    version: int
+    attempt: int
+    failures: int = 0
+    name: str
+    queue: str = "default"
+    payload: dict[str, Any] = {}
+    timeout: float | None = None
+    retry: Retry = Retry()
+    owner: str | None = None
+
+    @property
+    def message_id(self) -> str:
+        """``occurrence:attempt``: the same for every copy of one claim, another for each retry."""
+        return f"{self.occurrence}:{self.attempt}"
+
+    def claimed(self) -> OccurrenceState:
+        """The state that the log is in, if this run may still be attempted."""
+        return OccurrenceState(
+            self.occurrence,
+            self.job,
+            self.partition,
+            self.fire_time,
+            self.kind,
+            self.version,
+            "claimed",
+            self.attempt,
+            self.failures,
+        )
+
+
+class _Message(BaseModel):
+    format: Literal[1] = 1
+    runs: list[ReadyRun]
+
+
+_messages = TypeAdapter(_Message)
+
+
+def ready_run(job: JobState, claimed: OccurrenceState) -> ReadyRun:
+    """The run of an occurrence that was just claimed, with the job as it is now."""
+    definition = job.definition
+    return ReadyRun(
+        occurrence=claimed.id,
+        job=job.id,
+        partition=claimed.partition,
+        fire_time=claimed.fire_time,
+        kind=claimed.kind,
+        version=claimed.version,
+        attempt=claimed.attempt,
+        failures=claimed.failures,
+        name=definition.name,
+        queue=definition.queue,
+        payload=definition.payload,
+        timeout=definition.timeout,
+        retry=definition.retry,
+        owner=definition.owner,
+    )
+
+
+def encode(runs: Sequence[ReadyRun]) -> bytes:
+    """A message of these runs."""
+    return b'{"format":1,"runs":[%b]}' % b",".join(encode_run(run) for run in runs)
+
+
+def encode_run(run: ReadyRun) -> bytes:
+    """One run as it stands in a message."""
+    return run.model_dump_json(exclude_defaults=True).encode()
+
+
+def decode(data: bytes) -> list[ReadyRun]:
+    """The runs of a message; ``ValueError`` says what is wrong with one that is not ours."""
+    try:
+        return _messages.validate_json(data).runs
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"not a ready message: {place or 'it'}: {first['msg']}") from error

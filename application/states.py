@@ -1,0 +1,59 @@
+"""Reading what is now: the states that commands, scanner and worker decide from.
+
+Read without locks, so every answer may be old when it is used; the guards of a decision find out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from horolog.domain.job import JobState
+from horolog.domain.occurrence import OccurrenceState
+
+
+@dataclass(frozen=True, slots=True)
+class DueJob:
+    """A job whose next fire is in the index at ``due_at``, and how many of its runs are unfinished
+    (counted only where its overlap policy asks)."""
+
+    job: JobState
+    due_at: datetime
+    unfinished: int
+
+
+@dataclass(frozen=True, slots=True)
+class DueOccurrence:
+    """An unfinished occurrence in the index, with the job as it now is.
+
+    ``position`` is the log's position of the append that wrote the row.
+    """
+
+    job: JobState
+    occurrence: OccurrenceState
+    due_at: datetime
+    position: int
+
+
+class ReadsStates(Protocol):
+    """Errors: ``StoreUnavailable``. What does not exist is ``None`` or missing from the answer."""
+
+    def job(self, job_id: UUID) -> JobState | None: ...
+
+    def job_by_key(self, key: str) -> JobState | None: ...
+
+    def occurrence(self, occurrence_id: UUID) -> OccurrenceState | None:
+        """An occurrence from its own events, finished or not; ``None`` where it has none, and it
+        was not ordered either."""
+        ...
+
+    def unfinished(self, job_id: UUID, *, limit: int = 1000) -> list[OccurrenceState]: ...
+
+
+class ReadsDue(Protocol):
+    """Errors: ``StoreUnavailable``."""
+
+    def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
+        """The index rows ``ids`` as they are now, joined with their jobs; those gone are left out."""
+        ...

@@ -1,0 +1,56 @@
+"""What a job is: the handler's name, the schedule, the payload and the policies.
+
+The payload is a statement of intent that has to survive time. What the business may change in
+between belongs behind a reference (``{"$ref": "cards/42"}``), which is resolved at execution.
+"""
+
+import json
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from horolog.domain.retry import Retry, Seconds
+from horolog.domain.schedule import Schedule, schedule_from_json
+
+Overlap = Literal["allow", "skip", "buffer_one"]
+CatchUp = Literal["latest", "all", "skip"]
+NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.:/\-]{0,127}$"
+QUEUE_PATTERN = r"^[A-Za-z0-9_\-]{1,64}$"
+
+MAX_PAYLOAD_BYTES = 128 * 1024
+"""The largest payload, as JSON. It travels in every message; keep large things elsewhere."""
+
+
+class JobDefinition(BaseModel):
+    """Everything of a job that a user states; times are seconds.
+
+    ``overlap`` decides what happens to a fire time while an earlier run of the job is unfinished;
+    ``catch_up`` which of the fire times missed during an outage still run, ``catch_up_window`` how
+    late a run may start at all. ``concurrency_key`` keeps jobs that share it in one partition.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=NAME_PATTERN)]
+    schedule: dict[str, Any]
+    payload: dict[str, Any] = Field(default_factory=dict)
+    queue: Annotated[str, Field(pattern=QUEUE_PATTERN)] = "default"
+    priority: Annotated[int, Field(ge=-100, le=100)] = 0
+    retry: Retry = Retry()
+    timeout: Annotated[float, Field(gt=0, le=30 * 86_400, allow_inf_nan=False)] | None = None
+    overlap: Overlap = "allow"
+    catch_up: CatchUp = "latest"
+    catch_up_window: Seconds = 86_400.0
+    concurrency_key: Annotated[str, Field(max_length=256)] | None = None
+    concurrency_limit: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    owner: Annotated[str, Field(max_length=256)] | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+
+    def parsed_schedule(self) -> Schedule:
+        return _parsed(json.dumps(self.schedule, sort_keys=True))
+
+
+@lru_cache(maxsize=16_384)
+def _parsed(schedule: str) -> Schedule:
+    return schedule_from_json(json.loads(schedule))

@@ -1,0 +1,254 @@
+"""A job: what it is now, and what may be done to it.
+
+``evolve`` folds events into a state; the ``decide_*`` functions answer a command with events, with
+none where what is asked for is already so, or with a named error. Nothing here knows the time: it is
+an argument.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal, cast
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from horolog.domain.definition import JobDefinition
+from horolog.domain.errors import InvalidPolicy, InvalidSchedule, NotAllowed, VersionConflict
+from horolog.domain.event import Event
+from horolog.domain.ids import occurrence_id
+from horolog.domain.job_events import (
+    BackfillRequested,
+    Cancelled,
+    Completed,
+    FiresSkipped,
+    JobEvent,
+    Paused,
+    PayloadChanged,
+    PoliciesChanged,
+    Registered,
+    Rescheduled,
+    Resumed,
+    Triggered,
+)
+from horolog.domain.origin import Origin
+from horolog.domain.schedule import Once, Schedule, tzdata_version
+
+JobStatus = Literal["active", "paused", "completed", "cancelled"]
+
+POLICIES = frozenset(JobDefinition.model_fields) - {"name", "schedule", "payload"}
+"""The fields of a definition that ``update`` may change one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """A job as the log has it at ``version``.
+
+    ``next_fire`` is the nominal next fire time (UTC) and ``fires`` how many the schedule has used
+    up; both move with the claims of the job's occurrences, which are in other streams.
+    """
+
+    id: UUID
+    version: int
+    status: JobStatus
+    partition: int
+    definition: JobDefinition
+    key: str | None = None
+    next_fire: datetime | None = None
+    fires: int = 0
+
+
+def evolve(state: JobState | None, job_id: UUID, event: Event) -> JobState:
+    """The state after ``event``, which is the next one in the job's stream."""
+    if isinstance(event, Registered):
+        return JobState(
+            job_id, 1, "active", event.partition, event.definition, event.key, event.next_fire
+        )
+    assert state is not None, f"job {job_id} begins with {event.topic}"
+    state = replace(state, version=state.version + 1)
+    match cast("JobEvent", event):
+        case Rescheduled():
+            definition = state.definition.model_copy(update={"schedule": event.schedule})
+            status = "active" if state.status == "completed" else state.status
+            return replace(
+                state, definition=definition, status=status, next_fire=event.next_fire, fires=0
+            )
+        case PayloadChanged():
+            definition = state.definition.model_copy(update={"payload": event.payload})
+            return replace(state, definition=definition)
+        case PoliciesChanged():
+            return replace(state, definition=_changed(state.definition, event.changes))
+        case Paused():
+            return replace(state, status="paused", next_fire=None)
+        case Resumed():
+            return replace(state, status="active", next_fire=event.next_fire)
+        case FiresSkipped():
+            return replace(state, next_fire=event.next_fire, fires=event.fires)
+        case Cancelled():
+            return replace(state, status="cancelled", next_fire=None)
+        case Completed():
+            return replace(state, status="completed", next_fire=None)
+        case Triggered() | BackfillRequested():
+            return state
+        case _:
+            raise AssertionError(f"{event.topic} is no event of a job")
+
+
+def fold(job_id: UUID, events: Iterable[Event]) -> JobState | None:
+    """The state after all of a job's own events; ``None`` if there are none."""
+    state: JobState | None = None
+    for event in events:
+        state = evolve(state, job_id, event)
+    return state
+
+
+def advance(state: JobState, next_fire: datetime | None, fires: int) -> JobState:
+    """The state after the claim of one of the schedule's fire times, which moved the job on."""
+    return replace(state, next_fire=next_fire, fires=fires)
+
+
+ONE_OFF_GRACE = timedelta(seconds=60)
+"""How far in the past a one-off may lie and still run, at once: clocks differ, requests travel."""
+
+
+def first_fire(schedule: Schedule, now: datetime) -> datetime | None:
+    """The fire time that a schedule which starts now begins with; ``None`` if it has none left."""
+    fire = schedule.next_after(now - ONE_OFF_GRACE if isinstance(schedule, Once) else now)
+    return None if fire is None else fire.at
+
+
+def decide_registration(
+    job_id: UUID,
+    definition: JobDefinition,
+    *,
+    partition: int,
+    key: str | None,
+    now: datetime,
+    origin: Origin,
+) -> list[JobEvent]:
+    """The birth of a job; ``InvalidSchedule`` where its schedule has no fire time from now on."""
+    schedule = definition.parsed_schedule()
+    registered = Registered(
+        definition=definition,
+        partition=partition,
+        key=key,
+        next_fire=_required_fire(schedule, now),
+        tzdata=tzdata_version(),
+        **origin.fields(),
+    )
+    return [registered]
+
+
+def decide_reschedule(
+    state: JobState, schedule: Schedule, *, now: datetime, origin: Origin
+) -> list[JobEvent]:
+    """Another schedule; a completed job becomes active again, a paused one stays paused."""
+    refuse_if(state, {"cancelled"}, "reschedule")
+    stored = schedule.to_json()
+    if stored == state.definition.schedule and state.status != "completed":
+        return []
+    fire = _required_fire(schedule, now)
+    next_fire = None if state.status == "paused" else fire
+    return [
+        Rescheduled(
+            schedule=stored, next_fire=next_fire, tzdata=tzdata_version(), **origin.fields()
+        )
+    ]
+
+
+def decide_update(
+    state: JobState, *, payload: dict[str, Any] | None, policies: dict[str, Any], origin: Origin
+) -> list[JobEvent]:
+    """New values; what equals the present value is no change and leaves no event."""
+    refuse_if(state, {"cancelled"}, "update")
+    events: list[JobEvent] = []
+    if payload is not None and payload != state.definition.payload:
+        events.append(PayloadChanged(payload=payload, **origin.fields()))
+    if unknown := policies.keys() - POLICIES:
+        names = ", ".join(sorted(POLICIES))
+        raise InvalidPolicy(f"a job has no policy {sorted(unknown)}; it has: {names}")
+    if "concurrency_key" in policies and policies["concurrency_key"] != state.definition.concurrency_key:
+        raise InvalidPolicy(
+            "the concurrency key decides the job's partition and is fixed at registration;"
+            " cancel this job and register another"
+        )
+    present = state.definition.model_dump(mode="json")
+    wanted = _changed(state.definition, policies).model_dump(mode="json")
+    changes = {name: wanted[name] for name in policies if wanted[name] != present[name]}
+    if changes:
+        events.append(PoliciesChanged(changes=changes, **origin.fields()))
+    return events
+
+
+def decide_pause(state: JobState, *, origin: Origin) -> list[JobEvent]:
+    refuse_if(state, {"cancelled", "completed"}, "pause")
+    return [] if state.status == "paused" else [Paused(**origin.fields())]
+
+
+def decide_resume(state: JobState, *, now: datetime, origin: Origin) -> list[JobEvent]:
+    refuse_if(state, {"cancelled", "completed"}, "resume")
+    if state.status == "active":
+        return []
+    next_fire = first_fire(state.definition.parsed_schedule(), now)
+    limit = state.definition.parsed_schedule().limit
+    if limit is not None and state.fires >= limit:
+        next_fire = None
+    resumed = Resumed(next_fire=next_fire, tzdata=tzdata_version(), **origin.fields())
+    return [resumed] if next_fire is not None else [resumed, Completed(**origin.fields())]
+
+
+def decide_cancel(state: JobState, *, origin: Origin) -> list[JobEvent]:
+    return [] if state.status == "cancelled" else [Cancelled(**origin.fields())]
+
+
+def decide_trigger(
+    state: JobState, *, at: datetime, request_id: str | None, salt: str, origin: Origin
+) -> list[Triggered]:
+    """One extra run; ``salt`` tells it apart from others of the same instant."""
+    refuse_if(state, {"cancelled"}, "trigger")
+    identity = occurrence_id(state.id, at, "trigger", salt)
+    return [
+        Triggered(
+            occurrence_id=identity, fire_time=at, request_id=request_id, **origin.fields()
+        )
+    ]
+
+
+def expect_version(state: JobState, expected: int | None) -> None:
+    """Raises ``VersionConflict`` unless the job is at the version that the caller decided on."""
+    if expected is not None and expected != state.version:
+        raise VersionConflict(
+            f"job {state.id} is at version {state.version}, not at {expected}:"
+            " read it again and decide anew",
+            seen=expected,
+            current=state.version,
+        )
+
+
+def refuse_if(state: JobState, statuses: set[JobStatus], command: str) -> None:
+    """Raises ``NotAllowed`` where the job's status is one of ``statuses``."""
+    if state.status in statuses:
+        raise NotAllowed(f"cannot {command} job {state.id}: it is {state.status}")
+
+
+def _required_fire(schedule: Schedule, now: datetime) -> datetime:
+    fire = first_fire(schedule, now)
+    if fire is None:
+        raise InvalidSchedule(
+            f"{schedule!r} has no fire time after {now.isoformat()}:"
+            " give a time that lies ahead, or trigger a run at once"
+        )
+    return fire
+
+
+def _changed(definition: JobDefinition, changes: dict[str, Any]) -> JobDefinition:
+    values = definition.model_dump(mode="json") | {
+        name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+        for name, value in changes.items()
+    }
+    try:
+        return JobDefinition.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise InvalidPolicy(f"{field}={first['input']!r}: {first['msg']}") from error

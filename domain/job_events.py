@@ -1,0 +1,95 @@
+"""What can happen to a job. Its stream holds every change of its definition and of its status.
+
+A job's fires are not in its own stream but in the occurrences' (``occurrence.claimed``), so that a
+job which runs every second does not grow a stream without end; only what a policy drops is here, as
+one event for a whole range.
+"""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from horolog.domain.definition import JobDefinition
+from horolog.domain.event import Event
+
+SkipCause = Literal["misfire", "superseded", "overlap", "paused", "cancelled", "limit"]
+
+
+class JobEvent(Event):
+    """Any of the events below."""
+
+
+class Registered(JobEvent, topic="job.registered.1"):
+    """A job exists from now on. ``next_fire`` is its first fire time, ``tzdata`` the zone data used."""
+
+    definition: JobDefinition
+    partition: int
+    key: str | None = None
+    next_fire: datetime | None = None
+    tzdata: str = ""
+
+
+class Rescheduled(JobEvent, topic="job.rescheduled.1"):
+    """Another schedule from now on; the run count that ``limit`` looks at starts again."""
+
+    schedule: dict[str, Any]
+    next_fire: datetime | None = None
+    tzdata: str = ""
+
+
+class PayloadChanged(JobEvent, topic="job.payload_changed.1"):
+    payload: dict[str, Any]
+
+
+class PoliciesChanged(JobEvent, topic="job.policies_changed.1"):
+    """New values for the named fields of the definition (never schedule, payload or name)."""
+
+    changes: dict[str, Any]
+
+
+class Paused(JobEvent, topic="job.paused.1"):
+    """No fire time of the schedule is claimed until the job is resumed."""
+
+
+class Resumed(JobEvent, topic="job.resumed.1"):
+    """The schedule goes on at ``next_fire``; the fire times of the pause do not run."""
+
+    next_fire: datetime | None = None
+    tzdata: str = ""
+
+
+class Triggered(JobEvent, topic="job.triggered.1"):
+    """One extra run, at ``fire_time``, beside the schedule."""
+
+    occurrence_id: UUID
+    fire_time: datetime
+    request_id: str | None = None
+
+
+class BackfillRequested(JobEvent, topic="job.backfill_requested.1"):
+    """Runs for fire times that lie in the past and have no occurrence: at most 1,000 an event."""
+
+    start: datetime
+    end: datetime
+    fires: list[datetime]
+
+
+class FiresSkipped(JobEvent, topic="job.fires_skipped.1"):
+    """Fire times that a policy dropped: ``count`` of them, from ``first`` to ``last`` inclusive."""
+
+    first: datetime
+    last: datetime
+    count: int
+    cause: SkipCause
+    next_fire: datetime | None = None
+    fires: int = Field(default=0, description="how many fire times the schedule has used up by now")
+
+
+class Cancelled(JobEvent, topic="job.cancelled.1"):
+    """The job never fires again; what had not started does not run."""
+
+
+class Completed(JobEvent, topic="job.completed.1"):
+    """The schedule has no fire time left. (Its last occurrence may still be running.)"""

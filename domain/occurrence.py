@@ -1,0 +1,242 @@
+"""An occurrence: one firing of a job, from its claim to its end.
+
+``evolve`` folds an event into the state; ``decide_*`` answer what happens to it with events. Versions
+are consecutive, so a late outcome of an attempt that was given up meets a version conflict in the
+log and is refused: that, not a timeout, is what keeps a zombie's result out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from horolog.domain.errors import NotAllowed
+from horolog.domain.event import Event
+from horolog.domain.failure import FailureKind
+from horolog.domain.ids import OccurrenceKind
+from horolog.domain.job_events import SkipCause
+from horolog.domain.occurrence_events import (
+    Attempted,
+    Claimed,
+    DeadLettered,
+    DeathCause,
+    Discarded,
+    Failed,
+    Lost,
+    OccurrenceEvent,
+    Recalled,
+    Replayed,
+    Skipped,
+    Snoozed,
+    Succeeded,
+)
+from horolog.domain.origin import Origin
+from horolog.domain.retry import Retry
+from horolog.domain.text import storable
+
+Phase = Literal[
+    "scheduled", "claimed", "running", "retrying", "succeeded", "dead", "skipped", "discarded"
+]
+FINISHED: frozenset[Phase] = frozenset({"succeeded", "dead", "skipped", "discarded"})
+
+OnUnknown = Literal["retry", "dead_letter"]
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceState:
+    """An occurrence as the log has it at ``version`` (0: ordered, but nothing has happened yet).
+
+    ``attempt`` is the number of the last try claimed; ``failures`` how much of the retry budget is
+    used. An unfinished one needs attention again at ``due``, or ``look_after_s`` seconds after its
+    last event.
+    """
+
+    id: UUID
+    job_id: UUID
+    partition: int
+    fire_time: datetime
+    kind: OccurrenceKind
+    version: int
+    state: Phase
+    attempt: int = 0
+    failures: int = 0
+    due: datetime | None = None
+    look_after_s: float | None = None
+    error: str = ""
+
+    @property
+    def finished(self) -> bool:
+        return self.state in FINISHED
+
+
+def ordered(
+    occurrence_id: UUID, job_id: UUID, partition: int, at: datetime, kind: OccurrenceKind, due: datetime | None = None
+) -> OccurrenceState:
+    """An occurrence that was ordered (by a trigger, a backfill or the schedule), before its claim."""
+    return OccurrenceState(occurrence_id, job_id, partition, at, kind, 0, "scheduled", due=due or at)
+
+
+def evolve(state: OccurrenceState | None, stream: UUID, event: Event) -> OccurrenceState:  # noqa: C901
+    """The state after ``event``, the next one in the occurrence's stream."""
+    if isinstance(event, Claimed):
+        before = state or ordered(
+            stream, event.job_id, event.partition, event.fire_time, event.kind
+        )
+        return replace(
+            before,
+            version=before.version + 1,
+            state="claimed",
+            attempt=event.attempt,
+            due=None,
+            look_after_s=event.window,
+        )
+    assert state is not None, f"occurrence {stream} begins with {event.topic}"
+    state = replace(state, version=state.version + 1, due=None, look_after_s=None)
+    match event:
+        case Attempted():
+            return replace(state, state="running", look_after_s=event.lease)
+        case Succeeded():
+            return replace(state, state="succeeded")
+        case Failed():
+            failures = state.failures + 1
+            return replace(
+                state, state="retrying", failures=failures, due=event.retry_at, error=event.error
+            )
+        case Lost():
+            error = f"attempt {event.attempt} was lost: its worker was not heard of again"
+            failures = state.failures + 1
+            return replace(
+                state, state="retrying", failures=failures, due=event.retry_at, error=error
+            )
+        case Snoozed():
+            return replace(state, state="retrying", due=event.until)
+        case Recalled():
+            return replace(state, state="scheduled", due=event.at)
+        case Replayed():
+            return replace(state, state="scheduled", due=event.at, failures=0)
+        case Skipped():
+            return replace(state, state="skipped")
+        case DeadLettered():
+            return replace(state, state="dead", error=event.error or state.error)
+        case Discarded():
+            return replace(state, state="discarded")
+        case _:
+            raise AssertionError(f"{event.topic} is no event of an occurrence")
+
+
+def evolve_all(
+    state: OccurrenceState | None, stream: UUID, events: Iterable[Event]
+) -> OccurrenceState | None:
+    """The state after all of ``events``."""
+    for event in events:
+        state = evolve(state, stream, event)
+    return state
+
+
+def decide_claim(
+    state: OccurrenceState, *, job_version: int, token: int, window_s: float, origin: Origin
+) -> Claimed:
+    """The leader's claim of a scheduled or retrying occurrence that is due."""
+    assert state.state in ("scheduled", "retrying"), state.state
+    return Claimed(
+        job_id=state.job_id,
+        job_version=job_version,
+        fire_time=state.fire_time,
+        attempt=state.attempt + 1,
+        partition=state.partition,
+        token=token,
+        window=window_s,
+        kind=state.kind,
+        **origin.fields(),
+    )
+
+
+def decide_failure(
+    state: OccurrenceState,
+    *,
+    kind: FailureKind,
+    error: str,
+    seconds: float,
+    retry: Retry,
+    now: datetime,
+    owner: str | None,
+    origin: Origin,
+    after_s: float | None = None,
+) -> list[OccurrenceEvent]:
+    """A failed attempt: tried again later, or dead-lettered in the same breath."""
+    error = storable(error)
+    retry_at = retry.next_try(kind, state.failures + 1, state.id, now, after_s)
+    failed = Failed(
+        attempt=state.attempt,
+        kind=kind,
+        error=error,
+        seconds=seconds,
+        retry_at=retry_at,
+        **origin.fields(),
+    )
+    if retry_at is not None:
+        return [failed]
+    exhausted = state.failures + 1 >= retry.max_attempts
+    cause: DeathCause = "exhausted" if exhausted and kind not in ("argument", "permanent") else "hopeless"
+    return [
+        failed,
+        DeadLettered(cause=cause, owner=owner, kind=kind, error=error, **origin.fields()),
+    ]
+
+
+def decide_loss(
+    state: OccurrenceState,
+    *,
+    retry: Retry,
+    on_unknown: OnUnknown,
+    now: datetime,
+    owner: str | None,
+    origin: Origin,
+) -> list[OccurrenceEvent]:
+    """An attempt whose lease ran out; it counts as one, so a job that kills its worker ends."""
+    retry_at = (
+        retry.next_try("lost", state.failures + 1, state.id, now) if on_unknown == "retry" else None
+    )
+    lost = Lost(attempt=state.attempt, retry_at=retry_at, **origin.fields())
+    if retry_at is not None:
+        return [lost]
+    cause: DeathCause = "exhausted" if on_unknown == "retry" else "unknown_outcome"
+    error = f"attempt {state.attempt} was lost: its worker was not heard of again"
+    return [
+        lost,
+        DeadLettered(cause=cause, owner=owner, kind="lost", error=error, **origin.fields()),
+    ]
+
+
+def decide_skip(state: OccurrenceState, cause: SkipCause, *, origin: Origin) -> list[OccurrenceEvent]:
+    """What has not begun does not run; what runs or has ended is left as it is."""
+    if state.state in ("scheduled", "claimed", "retrying"):
+        return [Skipped(cause=cause, **origin.fields())]
+    return []
+
+
+def decide_recall(state: OccurrenceState, *, now: datetime, origin: Origin) -> list[OccurrenceEvent]:
+    """A claim whose run has not begun is made anew, so that it carries the job as it now is."""
+    return [Recalled(at=now, **origin.fields())] if state.state == "claimed" else []
+
+
+def decide_replay(state: OccurrenceState, *, now: datetime, origin: Origin) -> list[OccurrenceEvent]:
+    """A dead letter is tried again under its own key; anything else is refused."""
+    _must_be_dead(state, "replay")
+    return [Replayed(at=now, **origin.fields())]
+
+
+def decide_discard(state: OccurrenceState, *, origin: Origin) -> list[OccurrenceEvent]:
+    """A dead letter is closed for good; discarding it again changes nothing."""
+    if state.state == "discarded":
+        return []
+    _must_be_dead(state, "discard")
+    return [Discarded(**origin.fields())]
+
+
+def _must_be_dead(state: OccurrenceState, command: str) -> None:
+    if state.state != "dead":
+        raise NotAllowed(
+            f"cannot {command} occurrence {state.id}: it is {state.state}, and only a dead letter can be"
+        )

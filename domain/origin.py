@@ -1,0 +1,30 @@
+"""Who does something, why, and as part of what: the part of an event that is the same for a command."""
+
+from dataclasses import dataclass
+from typing import TypedDict
+from uuid import UUID
+
+
+class OriginFields(TypedDict):
+    actor: str
+    reason: str | None
+    correlation: UUID | None
+    causation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Spread into each event of one command: ``Paused(**origin.fields())``."""
+
+    actor: str
+    reason: str | None = None
+    correlation: UUID | None = None
+    causation: str | None = None
+
+    def fields(self) -> OriginFields:
+        return {
+            "actor": self.actor,
+            "reason": self.reason,
+            "correlation": self.correlation,
+            "causation": self.causation,
+        }

@@ -1,0 +1,27 @@
+"""Text made storable at the door.
+
+Postgres stores no NUL in text and no lone surrogate in UTF-8. An error message that holds one must
+not make the write of the failure itself fail, or the message would come back for ever.
+"""
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def storable(text: str, limit: int = 8_192) -> str:
+    """The text without what Postgres cannot store, cut to ``limit`` characters (and marked so)."""
+    if len(text) > limit:
+        text = f"{text[:limit]}… ({len(text) - limit} more characters)"
+    if "\x00" in text:
+        text = text.replace("\x00", _REPLACEMENT)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def is_storable(text: str) -> bool:
+    """Whether Postgres can hold the text unchanged."""
+    if "\x00" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,178 @@
+"""Connections to one namespace of a Postgres database, and what their failures mean to us.
+
+A stalled writer must not stop the others for long, so every session has time-outs for locks,
+statements and idle transactions. Drivers' exceptions are translated here and nowhere else.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import TupleRow
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from horolog.domain.errors import InvalidSetting, SchemaMissing, StoreUnavailable
+
+Row = tuple[Any, ...]
+Connection = psycopg.Connection[TupleRow]
+
+NAMESPACE_PATTERN = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+
+SESSION = {
+    # Longer than any honest append: the holder of the log lock is never interrupted by it, only
+    # those who wait behind a stalled one.
+    "lock_timeout": "10s",
+    "statement_timeout": "60s",
+    # A writer that stalls inside a transaction loses its locks after this.
+    "idle_in_transaction_session_timeout": "5s",
+    "timezone": "UTC",
+    # Batches differ in size only: a plan made once serves all of them.
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
+}
+
+
+def checked_namespace(namespace: str) -> str:
+    """The namespace, or ``InvalidSetting``: it names a Postgres schema and a NATS subject."""
+    if not NAMESPACE_PATTERN.fullmatch(namespace):
+        raise InvalidSetting(
+            f"namespace {namespace!r} cannot be used: it takes lower-case letters, digits and _,"
+            " begins with a letter or _, and has at most 40 characters"
+        )
+    return namespace
+
+
+class Database:
+    """A small pool of connections; ``size`` is the most that this process opens.
+
+    Nothing connects before the first use. Closing waits for nobody.
+    """
+
+    def __init__(
+        self, url: str, namespace: str, *, size: int = 4, connect_timeout_s: float = 5.0
+    ) -> None:
+        self.namespace = checked_namespace(namespace)
+        self.url = url
+        self._timeout_s = connect_timeout_s
+        try:
+            kwargs = psycopg.conninfo.conninfo_to_dict(url)
+        except psycopg.ProgrammingError as error:
+            raise InvalidSetting(
+                f"the database URL cannot be read ({_one_line(error)}):"
+                " it looks like postgresql://user@host:5432/database"
+            ) from error
+        kwargs.setdefault("application_name", f"horolog/{namespace}")
+        kwargs.setdefault("connect_timeout", max(2, round(connect_timeout_s)))
+        kwargs.setdefault("keepalives_idle", 10)
+        kwargs.setdefault("keepalives_interval", 5)
+        kwargs.setdefault("keepalives_count", 3)
+        # After a failover a pooled connection to the demoted node would refuse every write.
+        kwargs.setdefault("target_session_attrs", "read-write")
+        self._kwargs: dict[str, Any] = {**kwargs, "autocommit": True, "prepare_threshold": 0}
+        self._pool = ConnectionPool[Connection](
+            kwargs=self._kwargs,
+            min_size=0,
+            max_size=size,
+            open=False,
+            configure=_configure,
+            timeout=connect_timeout_s,
+            reconnect_timeout=0,
+        )
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection in autocommit mode; its errors come out as ours.
+
+        Raises ``StoreUnavailable`` (a service that is away, a read-only node, a time-out) or
+        ``SchemaMissing``.
+        """
+        self._pool.open()
+        with self.translated(), self._pool.connection(timeout=self._timeout_s) as connection:
+            try:
+                yield connection
+            except psycopg.errors.ReadOnlySqlTransaction:
+                connection.close()
+                raise
+
+    def query(self, statement: sql.SQL | sql.Composed, params: Any = None) -> list[Row]:
+        """All rows of one statement, in the binary format."""
+        with self.connection() as connection, connection.cursor(binary=True) as cursor:
+            cursor.execute(statement, params)
+            return cursor.fetchall() if cursor.description else []
+
+    def sql(self, text: str) -> sql.Composed:
+        """The statement with ``:schema`` as this namespace's schema, quoted.
+
+        ``:literal`` is the same name as a string, ``:positions`` the sequence of the log.
+        """
+        schema = sql.Identifier(self.namespace)
+        positions = f'"{self.namespace}".positions'
+        named: dict[str, sql.Composable] = {
+            ":schema": schema,
+            ":literal": sql.Literal(self.namespace),
+            ":positions": sql.Literal(positions),
+        }
+        parts = re.split(r"(:schema|:literal|:positions)\b", text)
+        return sql.Composed([named.get(part) or sql.SQL(part) for part in parts])  # pyright: ignore[reportArgumentType]
+
+    @contextmanager
+    def session(self) -> Iterator[Connection]:
+        """A connection of one's own outside the pool, for listening and for long reads."""
+        with self.translated():
+            connection = psycopg.connect(**self._kwargs)
+            try:
+                _configure(connection)
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turns the driver's exceptions into ours."""
+        try:
+            yield
+        except (
+            psycopg.errors.InvalidSchemaName,
+            psycopg.errors.UndefinedTable,
+            psycopg.errors.UndefinedFunction,
+        ) as error:
+            raise SchemaMissing(
+                f"the database has no schema {self.namespace!r} of this release"
+                f" ({_one_line(error)}): run `horolog migrate`"
+            ) from error
+        except PoolTimeout as error:
+            raise StoreUnavailable(self._unreachable()) from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise StoreUnavailable(f"Postgres is away: {_one_line(error)}") from error
+        except (
+            psycopg.errors.ReadOnlySqlTransaction,
+            psycopg.errors.InsufficientPrivilege,
+        ) as error:
+            raise StoreUnavailable(f"Postgres refuses: {_one_line(error)}") from error
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _unreachable(self) -> str:
+        """Why no connection could be had: the pool swallows the reason, so ask once more."""
+        try:
+            psycopg.connect(**self._kwargs).close()
+        except psycopg.Error as error:
+            return f"Postgres cannot be reached: {_one_line(error)}"
+        return f"no connection was free within {self._timeout_s} s"
+
+
+def _configure(connection: Connection) -> None:
+    with connection.cursor() as cursor:
+        settings = sql.SQL(", ").join(
+            sql.SQL("set_config({}, {}, false)").format(name, value)
+            for name, value in SESSION.items()
+        )
+        cursor.execute(sql.SQL("SELECT ") + settings)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,84 @@
+-- The log: every event, in one total order, in two tables so that old occurrences can leave by
+-- whole partitions while the definitions of jobs stay. :schema stands for the namespace's schema.
+
+CREATE SEQUENCE :schema.positions;
+
+-- Fixed when the namespace is created: changing the number of partitions would move jobs between
+-- leaders, and a job must always have one.
+CREATE TABLE :schema.namespace (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    name text NOT NULL,
+    partitions smallint NOT NULL CHECK (partitions BETWEEN 1 AND 1024),
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Streams of jobs and of partitions.
+CREATE TABLE :schema.job_events (
+    position bigint NOT NULL,
+    recorded_at timestamptz NOT NULL,
+    stream uuid NOT NULL,
+    version integer NOT NULL,
+    topic text NOT NULL,
+    state bytea NOT NULL,
+    PRIMARY KEY (stream, version)
+);
+CREATE UNIQUE INDEX job_events_position ON :schema.job_events (position);
+CREATE INDEX job_events_recorded_at ON :schema.job_events USING brin (recorded_at);
+
+-- Streams of occurrences, whose ids begin with their fire time.
+CREATE TABLE :schema.occurrence_events (
+    position bigint NOT NULL,
+    recorded_at timestamptz NOT NULL,
+    stream uuid NOT NULL,
+    version integer NOT NULL,
+    topic text NOT NULL,
+    state bytea NOT NULL,
+    PRIMARY KEY (stream, version)
+) PARTITION BY RANGE (stream);
+CREATE INDEX occurrence_events_position ON :schema.occurrence_events (position);
+CREATE TABLE :schema.occurrence_events_rest PARTITION OF :schema.occurrence_events DEFAULT;
+
+-- Append-only for everybody, owners and superusers included; what services may not do at all is
+-- withheld by privileges on top (see grant_service). Retention drops partitions and deletes nothing.
+CREATE FUNCTION :schema.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the log is append-only: % of %.% is refused', TG_OP, TG_TABLE_SCHEMA, TG_TABLE_NAME
+        USING ERRCODE = 'insufficient_privilege',
+              HINT = 'what an event says is corrected by a further event';
+END $$;
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON :schema.job_events
+    FOR EACH ROW EXECUTE FUNCTION :schema.refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON :schema.occurrence_events
+    FOR EACH ROW EXECUTE FUNCTION :schema.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON :schema.job_events
+    FOR EACH STATEMENT EXECUTE FUNCTION :schema.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON :schema.occurrence_events
+    FOR EACH STATEMENT EXECUTE FUNCTION :schema.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON :schema.occurrence_events_rest
+    FOR EACH STATEMENT EXECUTE FUNCTION :schema.refuse_change();
+
+-- The decoded log, for psql and BI tools: who did what, when, why. A state that is not JSON (an
+-- encrypted one, a foreign one) shows as null and does not stop the query.
+CREATE FUNCTION :schema.decoded(state bytea) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN convert_from(state, 'UTF8')::jsonb;
+EXCEPTION WHEN OTHERS THEN
+    RETURN NULL;
+END $$;
+
+CREATE VIEW :schema.log AS
+SELECT e.position, e.recorded_at, e.stream, e.version, e.topic,
+       d.state ->> 'actor' AS actor,
+       d.state ->> 'reason' AS reason,
+       coalesce((d.state ->> 'correlation')::uuid, e.stream) AS correlation,
+       coalesce(d.state ->> 'causation',
+                CASE WHEN e.version > 1 THEN e.stream || ':' || e.version - 1 END) AS causation,
+       d.state - '{actor,reason,correlation,causation}'::text[] AS state
+FROM (SELECT position, recorded_at, stream, version, topic, state FROM :schema.job_events
+      UNION ALL
+      SELECT position, recorded_at, stream, version, topic, state FROM :schema.occurrence_events) e
+CROSS JOIN LATERAL (SELECT :schema.decoded(e.state) AS state) d;
+
+COMMENT ON VIEW :schema.log IS
+    'Every event, decoded: position is the total order, recorded_at the database''s clock.';

@@ -1,0 +1,220 @@
+-- append: the only way into the log. One call is one transaction and one round trip, whatever the
+-- size of the batch: it takes the log lock, checks fences and expected versions, writes the events
+-- of the decisions that pass and the rows that follow from them, and tells who waits for news.
+--
+-- The lock: one advisory lock per namespace, held until the commit is durable. Positions are drawn
+-- under it, so they become visible in their order and no follower can pass over one that commits
+-- late. (A table lock would do too, but stands in the way of autovacuum.) All of Python's work was
+-- done before: nothing under the lock waits for a network.
+--
+-- A decision is refused alone: its neighbours in the batch go on. guard_of says what it rests on:
+--   0 nothing   1 a next_runs row at this version (and due time, where given)
+--   2 a job at this version (0: it must not exist)   3 a partition at this version, unleased
+-- Verdicts: 0 accepted, 1 a guard no longer holds, 2 a newer leader was elected.
+
+CREATE FUNCTION :schema.append(
+    guard_of smallint[], guard_id uuid[], guard_version integer[], guard_due timestamptz[],
+    guard_partition smallint[],
+    fence_instance text, fence_partition smallint[], fence_token integer[],
+    event_of integer[], event_stream uuid[], event_version integer[], event_topic text[],
+    event_state bytea[], event_is_occurrence boolean[],
+    put_of integer[], put_id uuid[], put_job uuid[], put_partition smallint[],
+    put_due timestamptz[], put_after float8[], put_look boolean[], put_state text[],
+    put_kind text[], put_version integer[], put_fire timestamptz[], put_attempt integer[],
+    put_failures integer[], put_fires integer[],
+    drop_of integer[], drop_id uuid[],
+    end_of integer[], end_id uuid[], end_job uuid[], end_partition smallint[],
+    end_fire timestamptz[], end_kind text[], end_state text[], end_version integer[],
+    end_attempt integer[], end_failures integer[],
+    cold jsonb, news_horizon float8,
+    OUT verdicts smallint[], OUT last_position bigint, OUT recorded_at timestamptz
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    refused integer[] := '{}';
+    stale smallint[];
+    stamp timestamptz;
+    news text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(:literal || '/log', 0));
+    stamp := clock_timestamp();
+
+    -- Fences first: what a newer leader has taken over is refused whatever its rows look like.
+    IF fence_instance IS NOT NULL THEN
+        SELECT array_agg(f.partition) INTO stale
+        FROM unnest(fence_partition, fence_token) AS f (partition, token)
+        LEFT JOIN :schema.partitions p ON p.partition = f.partition
+        WHERE p.token IS DISTINCT FROM f.token OR p.instance IS DISTINCT FROM fence_instance;
+    END IF;
+
+    SELECT coalesce(array_agg(g.item::integer), '{}') INTO refused
+    FROM unnest(guard_of, guard_id, guard_version, guard_due) WITH ORDINALITY
+         AS g (kind, id, version, due, item)
+    WHERE CASE g.kind
+        WHEN 0 THEN false
+        WHEN 1 THEN NOT EXISTS (
+            SELECT FROM :schema.next_runs r
+            WHERE r.id = g.id AND r.version = g.version AND (g.due IS NULL OR r.due_at = g.due))
+        WHEN 2 THEN g.version IS DISTINCT FROM coalesce(
+            (SELECT j.version FROM :schema.jobs j WHERE j.id = g.id), 0)
+        ELSE NOT EXISTS (
+            SELECT FROM :schema.partitions p
+            WHERE p.stream = g.id AND p.version = g.version
+              AND (p.instance IS NULL OR p.lease_until < stamp OR p.instance = fence_instance))
+        END;
+
+    verdicts := array_fill(0::smallint, ARRAY[cardinality(guard_of)]);
+    IF stale IS NOT NULL THEN
+        FOR i IN 1 .. cardinality(guard_of) LOOP
+            IF guard_partition[i] = ANY (stale) THEN
+                verdicts[i] := 2;
+            END IF;
+        END LOOP;
+        INSERT INTO :schema.counters AS c (name, value)
+        SELECT 'stale_claims_refused', count(*) FROM unnest(verdicts) v WHERE v = 2
+        ON CONFLICT (name) DO UPDATE SET value = c.value + excluded.value;
+    END IF;
+    FOR i IN 1 .. cardinality(refused) LOOP
+        IF verdicts[refused[i]] = 0 THEN
+            verdicts[refused[i]] := 1;
+        END IF;
+    END LOOP;
+
+    INSERT INTO :schema.occurrence_events (position, recorded_at, stream, version, topic, state)
+    SELECT nextval(:positions), stamp, e.stream, e.version, e.topic, e.state
+    FROM unnest(event_of, event_stream, event_version, event_topic, event_state, event_is_occurrence)
+         AS e (item, stream, version, topic, state, is_occurrence)
+    WHERE e.is_occurrence AND verdicts[e.item] = 0;
+
+    INSERT INTO :schema.job_events (position, recorded_at, stream, version, topic, state)
+    SELECT nextval(:positions), stamp, e.stream, e.version, e.topic, e.state
+    FROM unnest(event_of, event_stream, event_version, event_topic, event_state, event_is_occurrence)
+         AS e (item, stream, version, topic, state, is_occurrence)
+    WHERE NOT e.is_occurrence AND verdicts[e.item] = 0;
+
+    last_position := (SELECT s.last_value FROM :schema.positions s);
+    recorded_at := stamp;
+
+    IF cardinality(drop_of) > 0 THEN
+        DELETE FROM :schema.next_runs r
+        USING unnest(drop_of, drop_id) AS d (item, id)
+        WHERE r.id = d.id AND verdicts[d.item] = 0;
+    END IF;
+
+    IF cardinality(put_of) > 0 THEN
+        INSERT INTO :schema.next_runs AS r (due_at, fire_time, position, id, job_id, version, attempt,
+                                            failures, fires, partition, look, state, kind)
+        SELECT coalesce(n.due, stamp + make_interval(secs => n.after)), n.fire, last_position, n.id,
+               n.job, n.version, n.attempt, n.failures, n.fires, n.partition, n.look, n.state, n.kind
+        FROM unnest(put_of, put_id, put_job, put_partition, put_due, put_after, put_look, put_state,
+                    put_kind, put_version, put_fire, put_attempt, put_failures, put_fires)
+             AS n (item, id, job, partition, due, after, look, state, kind, version, fire, attempt,
+                   failures, fires)
+        WHERE verdicts[n.item] = 0
+        ON CONFLICT (id) DO UPDATE SET
+            due_at = excluded.due_at, fire_time = excluded.fire_time, position = excluded.position,
+            version = excluded.version, attempt = excluded.attempt, failures = excluded.failures,
+            fires = excluded.fires, look = excluded.look, state = excluded.state;
+    END IF;
+
+    IF cardinality(end_of) > 0 THEN
+        INSERT INTO :schema.executions AS x (finished_at, fire_time, id, job_id, version, attempt,
+                                             failures, partition, state, kind)
+        SELECT stamp, n.fire, n.id, n.job, n.version, n.attempt, n.failures, n.partition, n.state, n.kind
+        FROM unnest(end_of, end_id, end_job, end_partition, end_fire, end_kind, end_state,
+                    end_version, end_attempt, end_failures)
+             AS n (item, id, job, partition, fire, kind, state, version, attempt, failures)
+        WHERE verdicts[n.item] = 0
+        ON CONFLICT (id) DO UPDATE SET
+            finished_at = excluded.finished_at, version = excluded.version,
+            attempt = excluded.attempt, failures = excluded.failures, state = excluded.state;
+    END IF;
+
+    IF cold IS NOT NULL THEN
+        PERFORM :schema.append_cold(cold, verdicts, stamp);
+    END IF;
+
+    -- What comes due soon is told to the leaders at once; the sweep finds it all the same.
+    IF cardinality(put_of) > 0 AND news_horizon > 0 THEN
+        FOR news IN
+            SELECT string_agg(line, E'\n')
+            FROM (SELECT format('%s %s %s', n.partition,
+                                (extract(epoch FROM n.due) * 1000000)::bigint, n.id) AS line,
+                         (row_number() OVER () - 1) / 100 AS page
+                  FROM unnest(put_of, put_id, put_partition, put_due) AS n (item, id, partition, due)
+                  WHERE verdicts[n.item] = 0
+                    AND n.due <= stamp + make_interval(secs => news_horizon)
+                  LIMIT 2000) lines
+            GROUP BY page
+        LOOP
+            PERFORM pg_notify(:literal || '_due', news);
+        END LOOP;
+    END IF;
+    PERFORM pg_notify(:literal || '_log', '');
+END $$;
+
+-- The rows that change seldom: definitions, dead letters, leaders. One JSON document holds them, a
+-- list for each table; "of" is the number of the decision that a row belongs to.
+CREATE FUNCTION :schema.append_cold(cold jsonb, verdicts smallint[], stamp timestamptz) RETURNS void
+    LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    IF cold ? 'jobs' THEN
+        INSERT INTO :schema.jobs AS j (id, key, version, status, partition, name, queue, owner, labels,
+                                       definition, registered_at, changed_at)
+        SELECT n.id, n.key, n.version, n.status, n.partition, n.name, n.queue, n.owner, n.labels,
+               n.definition::json, stamp, stamp
+        FROM jsonb_to_recordset(cold -> 'jobs') AS n (of integer, id uuid, key text, version integer,
+             status text, partition smallint, name text, queue text, owner text, labels jsonb,
+             definition text)
+        WHERE verdicts[n.of] = 0
+        ON CONFLICT (id) DO UPDATE SET
+            version = excluded.version, status = excluded.status, queue = excluded.queue,
+            owner = excluded.owner, labels = excluded.labels, definition = excluded.definition,
+            changed_at = excluded.changed_at;
+    END IF;
+    IF cold ? 'dead_letters' THEN
+        INSERT INTO :schema.dead_letters AS d (id, job_id, name, owner, cause, kind, error, attempt,
+                                               fire_time, since)
+        SELECT n.id, n.job_id, n.name, n.owner, n.cause, n.kind, n.error, n.attempt, n.fire_time, stamp
+        FROM jsonb_to_recordset(cold -> 'dead_letters') AS n (of integer, id uuid, job_id uuid,
+             name text, owner text, cause text, kind text, error text, attempt integer,
+             fire_time timestamptz)
+        WHERE verdicts[n.of] = 0
+        ON CONFLICT (id) DO UPDATE SET
+            cause = excluded.cause, kind = excluded.kind, error = excluded.error,
+            attempt = excluded.attempt, since = excluded.since;
+    END IF;
+    IF cold ? 'revived' THEN
+        DELETE FROM :schema.dead_letters d
+        USING jsonb_to_recordset(cold -> 'revived') AS n (of integer, id uuid)
+        WHERE d.id = n.id AND verdicts[n.of] = 0;
+        DELETE FROM :schema.executions x
+        USING jsonb_to_recordset(cold -> 'revived') AS n (of integer, id uuid, finished boolean)
+        WHERE x.id = n.id AND verdicts[n.of] = 0 AND NOT n.finished;
+    END IF;
+    IF cold ? 'leaders' THEN
+        UPDATE :schema.partitions p
+        SET version = n.version, instance = n.instance, token = n.token,
+            lease_until = CASE WHEN n.instance IS NULL THEN '-infinity'::timestamptz
+                               ELSE stamp + make_interval(secs => n.lease_s) END
+        FROM jsonb_to_recordset(cold -> 'leaders') AS n (of integer, partition smallint,
+             version integer, instance text, token integer, lease_s float8)
+        WHERE p.partition = n.partition AND verdicts[n.of] = 0;
+    END IF;
+END $$;
+
+-- For services that are not the owner: they read, they append through the function, they keep the
+-- read models; nobody may change or delete an event. Called by `horolog migrate --grant-to ROLE`.
+CREATE FUNCTION :schema.grant_service(role name) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', :literal, role);
+    EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %I TO %I', :literal, role);
+    EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO %I', :literal, role);
+    EXECUTE format('GRANT INSERT ON %1$I.job_events, %1$I.occurrence_events TO %2$I', :literal, role);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$I.next_runs, %1$I.jobs, %1$I.executions, '
+                   '%1$I.dead_letters, %1$I.instances, %1$I.counters, %1$I.tracking TO %2$I',
+                   :literal, role);
+    EXECUTE format('GRANT UPDATE ON %I.partitions TO %I', :literal, role);
+    EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA %I TO %I', :literal, role);
+END $$;

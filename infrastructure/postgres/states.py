@@ -1,0 +1,139 @@
+"""States read from the read models, in one query each."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, cast
+from uuid import UUID
+
+from horolog.application.states import DueJob, DueOccurrence
+from horolog.domain.definition import JobDefinition
+from horolog.domain.event import read_event
+from horolog.domain.ids import OccurrenceKind
+from horolog.domain.job import JobState, JobStatus
+from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all
+from horolog.infrastructure.postgres.arrays import Uuids
+from horolog.infrastructure.postgres.database import Database, Row
+
+_JOB = "j.id, j.version, j.status, j.partition, j.definition::text, j.key"
+_INDEX = (
+    "r.id, r.job_id, r.partition, r.fire_time, r.kind, r.version, r.state, r.attempt, r.failures,"
+    " r.due_at, r.look, r.position, r.fires"
+)
+
+# The primary keys of jobs and next_runs (a job's row has the job's id).
+_JOBS_WHERE = f"""
+    SELECT {_JOB}, r.fire_time, r.fires
+    FROM :schema.jobs j LEFT JOIN :schema.next_runs r ON r.id = j.id
+    WHERE {{}}
+"""
+
+# next_runs_unfinished.
+_UNFINISHED = f"""
+    SELECT {_INDEX} FROM :schema.next_runs r
+    WHERE r.job_id = %(job)s AND r.kind <> 'job' ORDER BY r.id LIMIT %(limit)s
+"""
+
+# The primary keys of next_runs and jobs; the count uses next_runs_unfinished and stops early.
+_DUE = f"""
+    SELECT {_INDEX}, {_JOB}, n.fire_time AS next_fire, n.fires AS job_fires,
+           CASE WHEN r.kind = 'job' AND j.definition ->> 'overlap' IS NOT NULL
+                THEN (SELECT count(*) FROM (
+                    SELECT FROM :schema.next_runs u
+                    WHERE u.job_id = r.job_id AND u.kind <> 'job' LIMIT 1000) unfinished)
+                ELSE 0 END
+    FROM unnest(%b) AS wanted (id)
+    JOIN :schema.next_runs r ON r.id = wanted.id
+    JOIN :schema.jobs j ON j.id = r.job_id
+    LEFT JOIN :schema.next_runs n ON n.id = r.job_id AND r.kind <> 'job'
+    ORDER BY r.due_at, r.id
+"""
+
+_EVENTS = """
+    SELECT version, topic, state FROM :schema.occurrence_events WHERE stream = %s ORDER BY version
+"""
+_ORDERED = f"SELECT {_INDEX} FROM :schema.next_runs r WHERE r.id = %s AND r.kind <> 'job'"
+
+
+class PostgresStates:
+    """As :class:`ReadsStates` and :class:`ReadsDue` promise; shared by threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._job_by_id = database.sql(_JOBS_WHERE.format("j.id = %s"))
+        self._job_by_key = database.sql(_JOBS_WHERE.format("j.key = %s"))
+        self._unfinished = database.sql(_UNFINISHED)
+        self._due = database.sql(_DUE)
+        self._events = database.sql(_EVENTS)
+        self._ordered = database.sql(_ORDERED)
+
+    def job(self, job_id: UUID) -> JobState | None:
+        rows = self._database.query(self._job_by_id, (job_id,))
+        return _job(rows[0]) if rows else None
+
+    def job_by_key(self, key: str) -> JobState | None:
+        rows = self._database.query(self._job_by_key, (key,))
+        return _job(rows[0]) if rows else None
+
+    def occurrence(self, occurrence_id: UUID) -> OccurrenceState | None:
+        events = [
+            read_event(topic, bytes(state), where=f"{occurrence_id}:{version}")
+            for version, topic, state in self._database.query(self._events, (occurrence_id,))
+        ]
+        if events:
+            return evolve_all(None, occurrence_id, events)
+        rows = self._database.query(self._ordered, (occurrence_id,))
+        return index_occurrence(rows[0]) if rows else None
+
+    def unfinished(self, job_id: UUID, *, limit: int = 1000) -> list[OccurrenceState]:
+        rows = self._database.query(self._unfinished, {"job": job_id, "limit": limit})
+        return [index_occurrence(row) for row in rows]
+
+    def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
+        return [_due(row) for row in self._database.query(self._due, (Uuids(ids),))]
+
+
+def _due(row: Row) -> DueJob | DueOccurrence:
+    index, job, (next_fire, job_fires, unfinished) = row[:13], row[13:19], row[19:]
+    if index[4] == "job":
+        state = _job((*job, index[3], index[12]))
+        return DueJob(state, cast("datetime", index[9]), unfinished)
+    state = _job((*job, next_fire, job_fires))
+    return DueOccurrence(state, index_occurrence(index), index[9], index[11])
+
+
+def _job(row: Row) -> JobState:
+    job_id, version, status, partition, definition, key, next_fire, fires = row
+    return JobState(
+        job_id,
+        version,
+        cast("JobStatus", status),
+        partition,
+        _definition(definition),
+        key,
+        next_fire,
+        fires or 0,
+    )
+
+
+def index_occurrence(row: Sequence[Any]) -> OccurrenceState:
+    """The state behind a row of the index."""
+    identity, job_id, partition, fire_time, kind, version, state, attempt, failures, due_at = row[:10]
+    return OccurrenceState(
+        identity,
+        job_id,
+        partition,
+        fire_time,
+        cast("OccurrenceKind", kind),
+        version,
+        cast("Phase", state),
+        attempt,
+        failures,
+        due=due_at,
+    )
+
+
+@lru_cache(maxsize=8_192)
+def _definition(text: str) -> JobDefinition:
+    """Definitions are immutable and recur with every fire; parsing one costs some 20 µs."""
+    return JobDefinition.model_validate_json(text)

@@ -1,0 +1,78 @@
+"""Cron: a crontab(5) expression in a named zone."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Literal, Self, Unpack
+
+from horolog.domain.schedule.cron_days import DayRule
+from horolog.domain.schedule.cron_plan import CronPlan, cron_plan
+from horolog.domain.schedule.fire_time import FireTime, fire_time, utc_second
+from horolog.domain.schedule.local_walk import ClockRule, Fold, Gap, walk
+from horolog.domain.schedule.window import Window, WindowedSchedule
+from horolog.domain.schedule.zone_data import zone as zone_named
+
+Stars = Literal["elapsed", "fixed"]
+
+
+class Cron(WindowedSchedule):
+    """Fires at the local times that an expression names, in an IANA zone.
+
+    Five fields (minute, hour, day of month, month, day of week) or six with the seconds first, or an
+    alias such as ``@daily``. Names, lists, ranges, steps, ``L``, ``L-3``, ``LW``, ``15W``, ``5L``,
+    ``2#1``, and ``H`` for a value drawn from ``hash_key``. Raises ``InvalidSchedule``, which shows
+    the field, for what cannot be read or can never fire.
+
+    ``gap`` and ``fold`` say what becomes of a local time that does not exist or happens twice. An
+    expression with a star first in its minute or hour field follows elapsed time instead (the rule
+    of Debian's cron): it fires in both passes and nothing stands in for a gap. ``stars="fixed"``
+    puts such an expression under ``gap`` and ``fold`` too. ``day_rule`` says how the two day fields
+    are joined: as in crontab(5), always ``and``, or ``or`` wherever both are more than a bare star.
+    """
+
+    kind: Literal["cron"] = "cron"
+    expression: str
+    zone: str
+    gap: Gap = "run_after_gap"
+    fold: Fold = "first"
+    stars: Stars = "elapsed"
+    day_rule: DayRule = "crontab"
+    hash_key: str | None = None
+
+    def __init__(
+        self,
+        expression: str,
+        zone: str,
+        gap: Gap = "run_after_gap",
+        fold: Fold = "first",
+        *,
+        stars: Stars = "elapsed",
+        day_rule: DayRule = "crontab",
+        hash_key: str | None = None,
+        **window: Unpack[Window],
+    ):
+        self._validated(
+            expression=" ".join(expression.split()) if isinstance(expression, str) else expression,  # pyright: ignore[reportUnnecessaryIsInstance]
+            zone=zone, gap=gap, fold=fold, stars=stars, day_rule=day_rule, hash_key=hash_key,
+            **window,
+        )  # fmt: skip
+        zone_named(self.zone)
+        _ = self._plan
+
+    @property
+    def _plan(self) -> CronPlan:
+        return cron_plan(self.expression, self.hash_key or "", self.day_rule)
+
+    @property
+    def _rule(self) -> ClockRule:
+        elapsed = self._plan.elapsed and self.stars == "elapsed"
+        return ClockRule(self.gap, self.fold, elapsed)
+
+    def anchored(self, now: datetime, hash_key: str | None = None) -> Self:
+        if self.hash_key is not None or hash_key is None or not self._plan.hashed:
+            return self
+        return self._with(hash_key=hash_key)
+
+    def _fires(self, after: datetime) -> Iterator[FireTime]:
+        zone = zone_named(self.zone)
+        for landing in walk(self._plan, self.zone, utc_second(after), self._rule):
+            yield fire_time(landing, zone)

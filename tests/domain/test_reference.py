@@ -1,4 +1,4 @@
-"""References in payloads: their JSON form, what is refused at the door, and how they are replaced."""
+"""References in payloads: their JSON form, what is refused, and how they are replaced."""
 
 import json
 from typing import Any

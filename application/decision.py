@@ -76,7 +76,9 @@ class Decision:
     leaders: list[Leader] = field(default_factory=list[Leader])
 
 
-def decide_on_job(before: JobState | None, job_id: UUID, events: Sequence[JobEvent]) -> tuple[Decision, JobState]:
+def decide_on_job(
+    before: JobState | None, job_id: UUID, events: Sequence[JobEvent]
+) -> tuple[Decision, JobState]:
     """The decision that appends ``events`` to a job, and the state after them."""
     version = 0 if before is None else before.version
     state = before
@@ -106,7 +108,11 @@ def decide_on_occurrence(
 
 
 def add_to_occurrence(
-    decision: Decision, before: OccurrenceState, events: Sequence[OccurrenceEvent], *, name: str = ""
+    decision: Decision,
+    before: OccurrenceState,
+    events: Sequence[OccurrenceEvent],
+    *,
+    name: str = "",
 ) -> OccurrenceState:
     """Adds an occurrence's events and rows to a decision; returns the state after them."""
     state = before

@@ -28,7 +28,7 @@ class Fences:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What became of each decision, in order; the log's position after the batch; its time (UTC)."""
+    """What became of each decision, in order; the log's position and time (UTC) after the batch."""
 
     verdicts: list[Verdict]
     position: int

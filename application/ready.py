@@ -1,8 +1,8 @@
-"""What travels through the ready queue: everything that an ordinary run needs, and nothing to trust.
+"""What travels through the ready queue: all that an ordinary run needs, and nothing to trust.
 
-A message is a hint. It names the claim (occurrence and version) that it stands for, and the worker's
-Attempted is accepted only while the log holds just that claim. In a flood one message carries many
-runs; each is recognised, attempted and finished on its own.
+A message is a hint. It names the claim (occurrence and version) that it stands for, and the
+worker's Attempted is accepted only while the log holds just that claim. In a flood one message
+carries many runs; each is recognised, attempted and finished on its own.
 """
 
 from collections.abc import Sequence

@@ -55,5 +55,5 @@ class ReadsDue(Protocol):
     """Errors: ``StoreUnavailable``."""
 
     def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
-        """The index rows ``ids`` as they are now, joined with their jobs; those gone are left out."""
+        """The index rows ``ids`` as they are now, with their jobs; those gone are left out."""
         ...

@@ -1,8 +1,8 @@
 """What every event is: a frozen fact under a stable, versioned topic.
 
-A topic (``occurrence.claimed.1``) is a name for ever, never an import path. A change of meaning gets
-a new number, and :func:`upcast_from` says how the old shape reads as the new one. State is JSON, so
-that psql and BI tools read the log without this code.
+A topic (``occurrence.claimed.1``) is a name for ever, never an import path. A change of meaning
+gets a new number, and :func:`upcast_from` says how the old shape reads as the new one. State is
+JSON, so that psql and BI tools read the log without this code.
 
 Beside what happened an event says who did it, why, and what caused it. The instant is not in here:
 the database's clock stamps it when the log accepts the event.
@@ -93,4 +93,6 @@ def read_event(topic: str, state: bytes, *, where: str = "") -> Event:
         known = "this release does not know its topic (was it written by a newer one?)"
         raise UnreadableEvent(f"event {where or '?'} has topic {topic!r}: {known}") from None
     except (ValidationError, ValueError) as error:
-        raise UnreadableEvent(f"event {where or '?'} ({topic}) has an unreadable state: {error}") from error
+        raise UnreadableEvent(
+            f"event {where or '?'} ({topic}) has an unreadable state: {error}"
+        ) from error

@@ -21,5 +21,5 @@ _HOPELESS: frozenset[FailureKind] = frozenset({"argument", "permanent"})
 
 
 def is_worth_repeating(kind: FailureKind) -> bool:
-    """Whether another attempt may end differently; unknown failures get the benefit of the doubt."""
+    """Whether another attempt may end differently; what is unknown is given the chance."""
     return kind not in _HOPELESS

@@ -107,8 +107,10 @@ def _caught_up(
             return kept, "superseded" if kept or more else "misfire"
 
 
-def _plan(due: list[Fire], wanted: list[Fire], now_claimed: list[Fire], cause: SkipCause) -> FirePlan:
-    """Claims and dropped ranges in the order of time; what is wanted but not claimed yet stays due."""
+def _plan(
+    due: list[Fire], wanted: list[Fire], now_claimed: list[Fire], cause: SkipCause
+) -> FirePlan:
+    """Claims and dropped ranges in order; what is wanted but not claimed yet stays due."""
     plan = FirePlan()
     keep, claim = set(wanted), set(now_claimed)
     dropped: list[Fire] = []

@@ -1,14 +1,14 @@
 """A job: what it is now, and what may be done to it.
 
 ``evolve`` folds events into a state; the ``decide_*`` functions answer a command with events, with
-none where what is asked for is already so, or with a named error. Nothing here knows the time: it is
-an argument.
+none where what is asked for is already so, or with a named error. Nothing here knows the time: it
+is an argument.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -66,7 +66,7 @@ def evolve(state: JobState | None, job_id: UUID, event: Event) -> JobState:
         )
     assert state is not None, f"job {job_id} begins with {event.topic}"
     state = replace(state, version=state.version + 1)
-    match cast("JobEvent", event):
+    match event:
         case Rescheduled():
             definition = state.definition.model_copy(update={"schedule": event.schedule})
             status = "active" if state.status == "completed" else state.status
@@ -118,7 +118,6 @@ def first_fire(schedule: Schedule, now: datetime) -> datetime | None:
 
 
 def decide_registration(
-    job_id: UUID,
     definition: JobDefinition,
     *,
     partition: int,
@@ -167,7 +166,10 @@ def decide_update(
     if unknown := policies.keys() - POLICIES:
         names = ", ".join(sorted(POLICIES))
         raise InvalidPolicy(f"a job has no policy {sorted(unknown)}; it has: {names}")
-    if "concurrency_key" in policies and policies["concurrency_key"] != state.definition.concurrency_key:
+    if (
+        "concurrency_key" in policies
+        and policies["concurrency_key"] != state.definition.concurrency_key
+    ):
         raise InvalidPolicy(
             "the concurrency key decides the job's partition and is fixed at registration;"
             " cancel this job and register another"
@@ -208,9 +210,7 @@ def decide_trigger(
     refuse_if(state, {"cancelled"}, "trigger")
     identity = occurrence_id(state.id, at, "trigger", salt)
     return [
-        Triggered(
-            occurrence_id=identity, fire_time=at, request_id=request_id, **origin.fields()
-        )
+        Triggered(occurrence_id=identity, fire_time=at, request_id=request_id, **origin.fields())
     ]
 
 

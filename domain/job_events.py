@@ -22,7 +22,7 @@ class JobEvent(Event):
 
 
 class Registered(JobEvent, topic="job.registered.1"):
-    """A job exists from now on. ``next_fire`` is its first fire time, ``tzdata`` the zone data used."""
+    """A job exists from now on; ``next_fire`` was computed with the zone data ``tzdata``."""
 
     definition: JobDefinition
     partition: int

@@ -1,8 +1,8 @@
 """An occurrence: one firing of a job, from its claim to its end.
 
-``evolve`` folds an event into the state; ``decide_*`` answer what happens to it with events. Versions
-are consecutive, so a late outcome of an attempt that was given up meets a version conflict in the
-log and is refused: that, not a timeout, is what keeps a zombie's result out.
+``evolve`` folds an event into the state; ``decide_*`` answer what happens to it with events.
+Versions are consecutive, so a late outcome of an attempt that was given up meets a version conflict
+in the log and is refused: that, not a timeout, is what keeps a zombie's result out.
 """
 
 from collections.abc import Iterable
@@ -71,13 +71,20 @@ class OccurrenceState:
 
 
 def ordered(
-    occurrence_id: UUID, job_id: UUID, partition: int, at: datetime, kind: OccurrenceKind, due: datetime | None = None
+    occurrence_id: UUID,
+    job_id: UUID,
+    partition: int,
+    at: datetime,
+    kind: OccurrenceKind,
+    due: datetime | None = None,
 ) -> OccurrenceState:
-    """An occurrence that was ordered (by a trigger, a backfill or the schedule), before its claim."""
-    return OccurrenceState(occurrence_id, job_id, partition, at, kind, 0, "scheduled", due=due or at)
+    """An occurrence that was ordered (by a trigger or a backfill), before its claim."""
+    return OccurrenceState(
+        occurrence_id, job_id, partition, at, kind, 0, "scheduled", due=due or at
+    )
 
 
-def evolve(state: OccurrenceState | None, stream: UUID, event: Event) -> OccurrenceState:  # noqa: C901
+def evolve(state: OccurrenceState | None, stream: UUID, event: Event) -> OccurrenceState:
     """The state after ``event``, the next one in the occurrence's stream."""
     if isinstance(event, Claimed):
         before = state or ordered(
@@ -178,7 +185,9 @@ def decide_failure(
     if retry_at is not None:
         return [failed]
     exhausted = state.failures + 1 >= retry.max_attempts
-    cause: DeathCause = "exhausted" if exhausted and kind not in ("argument", "permanent") else "hopeless"
+    cause: DeathCause = (
+        "exhausted" if exhausted and kind not in ("argument", "permanent") else "hopeless"
+    )
     return [
         failed,
         DeadLettered(cause=cause, owner=owner, kind=kind, error=error, **origin.fields()),
@@ -209,19 +218,25 @@ def decide_loss(
     ]
 
 
-def decide_skip(state: OccurrenceState, cause: SkipCause, *, origin: Origin) -> list[OccurrenceEvent]:
+def decide_skip(
+    state: OccurrenceState, cause: SkipCause, *, origin: Origin
+) -> list[OccurrenceEvent]:
     """What has not begun does not run; what runs or has ended is left as it is."""
     if state.state in ("scheduled", "claimed", "retrying"):
         return [Skipped(cause=cause, **origin.fields())]
     return []
 
 
-def decide_recall(state: OccurrenceState, *, now: datetime, origin: Origin) -> list[OccurrenceEvent]:
+def decide_recall(
+    state: OccurrenceState, *, now: datetime, origin: Origin
+) -> list[OccurrenceEvent]:
     """A claim whose run has not begun is made anew, so that it carries the job as it now is."""
     return [Recalled(at=now, **origin.fields())] if state.state == "claimed" else []
 
 
-def decide_replay(state: OccurrenceState, *, now: datetime, origin: Origin) -> list[OccurrenceEvent]:
+def decide_replay(
+    state: OccurrenceState, *, now: datetime, origin: Origin
+) -> list[OccurrenceEvent]:
     """A dead letter is tried again under its own key; anything else is refused."""
     _must_be_dead(state, "replay")
     return [Replayed(at=now, **origin.fields())]
@@ -238,5 +253,6 @@ def decide_discard(state: OccurrenceState, *, origin: Origin) -> list[Occurrence
 def _must_be_dead(state: OccurrenceState, command: str) -> None:
     if state.state != "dead":
         raise NotAllowed(
-            f"cannot {command} occurrence {state.id}: it is {state.state}, and only a dead letter can be"
+            f"cannot {command} occurrence {state.id}: it is {state.state},"
+            f" and only a dead letter can be"
         )

@@ -48,7 +48,7 @@ class Claimed(OccurrenceEvent, topic="occurrence.claimed.1"):
 
 
 class Attempted(OccurrenceEvent, topic="occurrence.attempted.1"):
-    """The actor, a worker, starts a try; it is lost unless it is heard of within ``lease`` seconds."""
+    """The actor, a worker, starts a try; without a sign of it for ``lease`` seconds it is lost."""
 
     attempt: int
     lease: float
@@ -73,7 +73,7 @@ class Failed(OccurrenceEvent, topic="occurrence.failed.1"):
 
 
 class Snoozed(OccurrenceEvent, topic="occurrence.snoozed.1"):
-    """The handler or a stopping worker gave the occurrence back until ``until``; no attempt is used."""
+    """The handler or a stopping worker gave it back until ``until``; this uses up no attempt."""
 
     attempt: int
     until: datetime

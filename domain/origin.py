@@ -1,4 +1,4 @@
-"""Who does something, why, and as part of what: the part of an event that is the same for a command."""
+"""Who does something, why, and as part of what: the same for all events of one command."""
 
 from dataclasses import dataclass
 from typing import TypedDict

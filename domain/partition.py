@@ -57,9 +57,7 @@ def decide_election(
     state: PartitionState, instance: str, lease_s: float, *, origin: Origin
 ) -> Elected:
     """A new term; the log accepts it only while the old lease has ended and the version stands."""
-    return Elected(
-        partition=state.partition, instance=instance, lease=lease_s, **origin.fields()
-    )
+    return Elected(partition=state.partition, instance=instance, lease=lease_s, **origin.fields())
 
 
 def decide_release(state: PartitionState, instance: str, *, origin: Origin) -> list[PartitionEvent]:
@@ -70,5 +68,5 @@ def decide_release(state: PartitionState, instance: str, *, origin: Origin) -> l
 
 
 def fair_share(partitions: int, instances: int) -> int:
-    """The most partitions that one of ``instances`` should lead, so that none has two more than another."""
+    """The most partitions that one of ``instances`` should lead: the even share, rounded up."""
     return -(-partitions // max(instances, 1))

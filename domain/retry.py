@@ -20,8 +20,8 @@ Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
 class Retry(BaseModel):
     """How often and how patiently an occurrence is tried.
 
-    ``max_attempts`` counts the first try. ``base`` and ``cap`` are seconds, ``jitter`` a fraction of
-    the delay (0 to 1). Snoozes and shutdowns use up no attempt.
+    ``max_attempts`` counts the first try. ``base`` and ``cap`` are seconds, ``jitter`` a fraction
+    of the delay (0 to 1). Snoozes and shutdowns use up no attempt.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

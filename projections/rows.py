@@ -176,6 +176,4 @@ def _jittered_due(state: JobState, fire: datetime) -> datetime:
         return fire
     following = schedule.next_after(fire)
     identity = occurrence_id(state.id, fire)
-    return jittered(
-        schedule.jitter, identity, fire, None if following is None else following.at
-    )
+    return jittered(schedule.jitter, identity, fire, None if following is None else following.at)

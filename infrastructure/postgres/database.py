@@ -5,12 +5,13 @@ statements and idle transactions. Drivers' exceptions are translated here and no
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -58,7 +59,7 @@ class Database:
         self.url = url
         self._timeout_s = connect_timeout_s
         try:
-            kwargs = psycopg.conninfo.conninfo_to_dict(url)
+            kwargs: dict[str, Any] = dict(conninfo_to_dict(url))
         except psycopg.ProgrammingError as error:
             raise InvalidSetting(
                 f"the database URL cannot be read ({_one_line(error)}):"
@@ -83,7 +84,7 @@ class Database:
         )
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self) -> Generator[Connection]:
         """A connection in autocommit mode; its errors come out as ours.
 
         Raises ``StoreUnavailable`` (a service that is away, a read-only node, a time-out) or
@@ -119,7 +120,7 @@ class Database:
         return sql.Composed([named.get(part) or sql.SQL(part) for part in parts])  # pyright: ignore[reportArgumentType]
 
     @contextmanager
-    def session(self) -> Iterator[Connection]:
+    def session(self) -> Generator[Connection]:
         """A connection of one's own outside the pool, for listening and for long reads."""
         with self.translated():
             connection = psycopg.connect(**self._kwargs)
@@ -130,7 +131,7 @@ class Database:
                 connection.close()
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
+    def translated(self) -> Generator[None]:
         """Turns the driver's exceptions into ours."""
         try:
             yield

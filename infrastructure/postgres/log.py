@@ -7,7 +7,7 @@ by its guard, and a refused decision whose events stand in the log, byte for byt
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from time import monotonic, sleep
 from typing import Any, TypeVar
@@ -114,7 +114,7 @@ class PostgresLog:
                 if interrupted:
                     sleep(min(0.2, max(0.0, deadline - monotonic())))
                 interrupted = True
-        outcome = [_VERDICTS[verdict] for verdict in verdicts]
+        outcome: list[Verdict] = [_VERDICTS[verdict] for verdict in verdicts]
         if interrupted and any(verdict != "accepted" for verdict in outcome):
             outcome = self._recognised(decisions, outcome)
         return Appended(outcome, position, recorded_at)
@@ -165,7 +165,7 @@ def _packed(
     decisions: Sequence[Decision], fences: Fences | None, news_horizon_s: float
 ) -> list[Any]:
     """The arguments of the database function, in its order."""
-    tokens = {} if fences is None else fences.tokens
+    tokens: Mapping[int, int] = {} if fences is None else fences.tokens
     guards = [decision.guard for decision in decisions]
     return [
         SmallInts([_GUARDS[guard.kind] for guard in guards]),

@@ -105,7 +105,7 @@ def _present(connection: Connection, database: Database) -> dict[int, str]:
     if found is None or found[0] is None:
         return {}
     rows = connection.execute(database.sql("SELECT number, digest FROM :schema.migrations"))
-    return {number: digest for number, digest in rows}
+    return dict(rows.fetchall())
 
 
 def _check(present: dict[int, str]) -> None:
@@ -137,7 +137,9 @@ def _apply(connection: Connection, database: Database, migration: Migration) -> 
         )
         connection.execute(database.sql(migration.text), prepare=False)
         connection.execute(
-            database.sql("INSERT INTO :schema.migrations (number, name, digest) VALUES (%s, %s, %s)"),
+            database.sql(
+                "INSERT INTO :schema.migrations (number, name, digest) VALUES (%s, %s, %s)"
+            ),
             (migration.number, migration.name, migration.digest),
         )
 

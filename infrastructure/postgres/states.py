@@ -118,7 +118,9 @@ def _job(row: Row) -> JobState:
 
 def index_occurrence(row: Sequence[Any]) -> OccurrenceState:
     """The state behind a row of the index."""
-    identity, job_id, partition, fire_time, kind, version, state, attempt, failures, due_at = row[:10]
+    identity, job_id, partition, fire_time, kind, version, state, attempt, failures, due_at = row[
+        :10
+    ]
     return OccurrenceState(
         identity,
         job_id,

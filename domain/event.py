@@ -38,8 +38,8 @@ class Event(BaseModel):
     correlation: UUID | None = None
     causation: str | None = None
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, *, topic: str = "", **_: Any) -> None:
+    def __init_subclass__(cls, *, topic: str = "") -> None:
+        super().__init_subclass__()
         if topic:
             assert topic not in _classes, f"two events share the topic {topic}"
             cls.topic = topic

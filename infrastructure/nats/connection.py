@@ -1,0 +1,128 @@
+"""A connection to NATS, and what its failures mean to us.
+
+Once connected, the client reconnects for ever by itself. The first connection is bounded: a wrong
+address or password is told at once and not waited out. A server that later refuses us (its password
+was changed) closes the client for good: whoever holds one looks at ``is_closed`` and connects anew.
+Drivers' exceptions are translated here and nowhere else; no message shows a password.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import nats.errors
+import nats.js.errors
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+
+from horolog.domain.errors import InvalidSetting, QueueUnavailable
+
+SCHEMES = ("nats", "tls", "ws", "wss")
+
+RECONNECT_WAIT_S = 0.25
+"""Between two attempts at the same server: shorter is busier, longer is later back."""
+
+
+async def connect(
+    url: str,
+    *,
+    name: str = "horolog",
+    connect_timeout_s: float = 5.0,
+    request_timeout_s: float = 5.0,
+    reconnected: Callable[[], Awaitable[None]] | None = None,
+) -> tuple[Client, JetStreamContext]:
+    """A connected client and its JetStream, seen to answer.
+
+    ``url`` is one URL, or several separated by commas. ``reconnected`` is called after the
+    connection was lost and made again. Raises ``InvalidSetting`` for a URL that cannot be one, and
+    ``QueueUnavailable`` where no server can be reached, lets us in and has JetStream.
+    """
+    servers = checked_urls(url)
+    client = Client()
+    last: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        last[:] = [error]
+
+    async def on_reconnect() -> None:
+        if reconnected is not None:
+            await reconnected()
+
+    try:
+        await client.connect(
+            servers=servers,
+            name=name,
+            error_cb=note,
+            reconnected_cb=on_reconnect,
+            connect_timeout=connect_timeout_s,  # pyright: ignore[reportArgumentType] - seconds
+            reconnect_time_wait=RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType] - seconds
+            max_reconnect_attempts=1,
+            # A peer that vanished without a word is noticed after two of these.
+            ping_interval=10,
+            max_outstanding_pings=2,
+            flush_timeout=request_timeout_s,
+        )
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        await client.close()
+        raise QueueUnavailable(
+            f"NATS cannot be reached at {_shown(servers)}: {one_line(last[-1] if last else error)}"
+        ) from error
+    # The first connection is bounded; from here on it is made again for ever.
+    client.options["max_reconnect_attempts"] = -1
+    jetstream = client.jetstream(timeout=request_timeout_s)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        await _check_jetstream(jetstream, servers)
+    except QueueUnavailable:
+        await client.close()
+        raise
+    return client, jetstream
+
+
+def checked_urls(url: str) -> list[str]:
+    """The servers of a URL, or ``InvalidSetting``."""
+    servers = [part.strip() for part in url.split(",") if part.strip()]
+    for server in servers or [""]:
+        try:
+            parts = urlsplit(server)
+            valid = parts.scheme in SCHEMES and parts.hostname and parts.port != 0
+        except ValueError:
+            valid = False
+        if not valid:
+            raise InvalidSetting(
+                f"the NATS URL {_shown([server])!r} cannot be used:"
+                " it looks like nats://user:password@host:4222"
+            )
+    return servers
+
+
+@contextmanager
+def translated(doing: str) -> Generator[None]:
+    """Turns the client's exceptions into ``QueueUnavailable``; ``doing`` completes the sentence."""
+    try:
+        yield
+    except (nats.errors.Error, OSError, TimeoutError, json.JSONDecodeError) as error:
+        raise QueueUnavailable(f"NATS is away while {doing}: {one_line(error)}") from error
+
+
+def one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+async def _check_jetstream(jetstream: JetStreamContext, servers: list[str]) -> None:
+    try:
+        await jetstream.account_info()
+    except nats.js.errors.APIError as error:
+        raise QueueUnavailable(
+            f"NATS at {_shown(servers)} has no JetStream for us ({one_line(error)}):"
+            " start the server with `nats-server --jetstream`, or enable it for this account"
+        ) from error
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        raise QueueUnavailable(
+            f"JetStream does not answer at {_shown(servers)}: {one_line(error)}"
+        ) from error
+
+
+def _shown(servers: list[str]) -> str:
+    """The servers without what is secret."""
+    return ", ".join(server.rpartition("@")[2] for server in servers)

@@ -4,10 +4,11 @@ A schedule states local times in a named zone; the zone says at which instants t
 kept apart: what the expression means on a calendar (``cron_plan``, ``recurrence``), and what the
 clock of the zone did that day (``local_walk``, the only place that knows of gaps and folds).
 
-The kinds are ``Once``, ``Every``, ``Cron``, ``Calendar`` and ``Union``; each answers ``next_after``,
-``upcoming`` and ``between``, and has a JSON form.
+The kinds are ``Once``, ``Every``, ``Cron``, ``Calendar`` and ``Union``; each answers
+``next_after``, ``upcoming`` and ``between``, and has a JSON form.
 """
 
+from horolog.domain.schedule.calendar import Calendar
 from horolog.domain.schedule.cron import Cron
 from horolog.domain.schedule.every import Every
 from horolog.domain.schedule.fire_time import FireTime
@@ -20,6 +21,7 @@ from horolog.domain.schedule.union import Union
 from horolog.domain.schedule.zone_data import tzdata_version, zone_names
 
 __all__ = [
+    "Calendar",
     "Cron",
     "Every",
     "FireTime",

@@ -1,9 +1,9 @@
 """A zone as stretches of constant offset, which is what a fire time has to be placed in.
 
-``zoneinfo`` answers what the offset of one instant is. A schedule also needs to know when it changes
-next, and which local times a change swallowed or repeated; that is computed here once per zone.
-``gap`` and ``fold`` then hold for whole kinds of changes: of half an hour or a day, at midnight, twice
-in a month, by odd seconds as before standard time.
+``zoneinfo`` answers what the offset of one instant is. A schedule also needs to know when it
+changes next, and which local times a change swallowed or repeated; that is computed here, once per
+zone. ``gap`` and ``fold`` then hold for whole kinds of changes: of half an hour or a day, at
+midnight, twice in a month, by odd seconds as before standard time.
 """
 
 import struct
@@ -28,8 +28,8 @@ NEAR_YEAR = 2100
 class Stretch(NamedTuple):
     """[start, end) in UTC seconds under one offset, and what the local clock shows meanwhile.
 
-    ``begin`` and ``finish`` are the same borders on the local clock. Local times before ``seen`` have
-    been shown earlier, those from ``again`` on will be shown later.
+    ``begin`` and ``finish`` are the same borders on the local clock. Local times before ``seen``
+    have been shown earlier, those from ``again`` on will be shown later.
     """
 
     start: int
@@ -42,7 +42,7 @@ class Stretch(NamedTuple):
 
     @property
     def gap(self) -> tuple[int, int]:
-        """The local times [from, to) that the change at ``start`` swallowed; empty if from >= to."""
+        """The local times [from, to) that the change at ``start`` swallowed; none if from >= to."""
         return self.seen, min(self.begin, self.again)
 
 
@@ -58,7 +58,7 @@ class ClockChanges:
         return max(0, bisect_right(self.starts, instant) - 1)
 
     def between(self, after: int, until: int) -> list[Stretch]:
-        """The stretches that begin later than ``after`` and not later than ``until``: the changes."""
+        """The stretches that begin later than ``after`` and not later than ``until``."""
         low, high = bisect_right(self.starts, after), bisect_right(self.starts, until)
         return list(self.stretches[low:high])
 

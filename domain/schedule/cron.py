@@ -17,10 +17,10 @@ Stars = Literal["elapsed", "fixed"]
 class Cron(WindowedSchedule):
     """Fires at the local times that an expression names, in an IANA zone.
 
-    Five fields (minute, hour, day of month, month, day of week) or six with the seconds first, or an
-    alias such as ``@daily``. Names, lists, ranges, steps, ``L``, ``L-3``, ``LW``, ``15W``, ``5L``,
-    ``2#1``, and ``H`` for a value drawn from ``hash_key``. Raises ``InvalidSchedule``, which shows
-    the field, for what cannot be read or can never fire.
+    Five fields (minute, hour, day of month, month, day of week) or six with the seconds first, or
+    an alias such as ``@daily``. Names, lists, ranges, steps, ``L``, ``L-3``, ``LW``, ``15W``,
+    ``5L``, ``2#1``, and ``H`` for a value drawn from ``hash_key``. Raises ``InvalidSchedule``,
+    which shows the field, for what cannot be read or can never fire.
 
     ``gap`` and ``fold`` say what becomes of a local time that does not exist or happens twice. An
     expression with a star first in its minute or hour field follows elapsed time instead (the rule
@@ -68,11 +68,12 @@ class Cron(WindowedSchedule):
         return ClockRule(self.gap, self.fold, elapsed)
 
     def anchored(self, now: datetime, hash_key: str | None = None) -> Self:
+        del now
         if self.hash_key is not None or hash_key is None or not self._plan.hashed:
             return self
-        return self._with(hash_key=hash_key)
+        return self.model_copy(update={"hash_key": hash_key})
 
-    def _fires(self, after: datetime) -> Iterator[FireTime]:
+    def _stated(self, after: datetime) -> Iterator[FireTime]:
         zone = zone_named(self.zone)
         for landing in walk(self._plan, self.zone, utc_second(after), self._rule):
             yield fire_time(landing, zone)

@@ -6,8 +6,8 @@ shapes, so the days of one are computed once and looked up ever after. Nothing w
 The rule of crontab(5), judged by the first character: if the day of month or the day of week begins
 with a star, both must hold; if neither does, either is enough. ``and`` and ``or`` override that.
 ``L`` (last day), ``L-3``, ``LW`` and ``15W`` (nearest weekday, inside the month), ``5L`` (last
-Friday) and ``2#1`` (first Tuesday) are read as Quartz has them, with weekdays counted from Sunday, 0
-or 7.
+Friday) and ``2#1`` (first Tuesday) are read as Quartz has them, with weekdays counted from Sunday,
+which is 0 or 7.
 """
 
 import re

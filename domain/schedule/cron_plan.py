@@ -6,7 +6,7 @@ expression costs ten times as much as asking for its next time.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 from itertools import product
@@ -30,14 +30,14 @@ KEPT_PLANS = 2048
 """Expressions kept ready; each takes some kilobytes."""
 
 MOST_LISTED = 4096
-"""Times of a day that are listed; a schedule with more of them (every second) is stepped through."""
+"""Times of a day that are listed; more of them (every second) are stepped through."""
 
 
 class CronPlan:
     """The nominal local times of an expression; implements ``NominalTimes``."""
 
     def __init__(self, fields: tuple[Field, ...], rule: DayRule):
-        second, minute, hour, day, month, weekday = fields
+        _, minute, hour, day, month, weekday = fields
         values = _expanded(fields)
         self.elapsed = minute.starred or hour.starred
         self.hashed = any(field.hashed for field in fields)
@@ -144,9 +144,9 @@ def _expanded(fields: tuple[Field, ...]) -> tuple[tuple[int, ...], ...]:
     return tuple(_values(field, items) for field, items in zip(fields, ordered, strict=True))
 
 
-def _values(field: Field, items: list[int | str]) -> tuple[int, ...]:
+def _values(field: Field, items: Sequence[int | str]) -> tuple[int, ...]:
     if not field.spans:
         return ()
-    if items == ["*"]:
+    if "*" in items:
         return tuple(range(field.kind.least, field.kind.greatest + 1))
     return tuple(sorted({int(item) for item in items}))

@@ -68,7 +68,7 @@ class Span(NamedTuple):
 
 
 class Field(NamedTuple):
-    """One field as written: plain spans, and the items that only day fields know (``LW``, ``2#1``)."""
+    """One field as written: plain spans, and items that only day fields know (``LW``, ``2#1``)."""
 
     kind: FieldKind
     text: str
@@ -100,13 +100,13 @@ def read_fields(expression: str, hash_key: str) -> tuple[Field, ...]:
     """The six fields, seconds first (``0`` where the expression has five)."""
     if len(expression) > LONGEST_EXPRESSION:
         raise InvalidSchedule(
-            f"cron expression of {len(expression)} characters; at most {LONGEST_EXPRESSION} are read"
+            f"cron expression: {len(expression)} characters; at most {LONGEST_EXPRESSION} are read"
         )
     words = _resolved(expression.strip().lower()).split()
     if len(words) not in {5, 6}:
         raise InvalidSchedule(
-            f"cron expression {expression[:64]!r} has {len(words)} fields; write five (minute, hour, "
-            "day of month, month, day of week) or six, with the seconds first"
+            f"cron expression {expression[:64]!r} has {len(words)} fields; write five (minute, "
+            "hour, day of month, month, day of week) or six, with the seconds first"
         )
     texts = words if len(words) == 6 else ["0", *words]
     return tuple(_read_field(kind, text, hash_key) for kind, text in zip(KINDS, texts, strict=True))

@@ -16,7 +16,7 @@ from horolog.domain.schedule.fire_time import (
 )
 from horolog.domain.schedule.local_walk import ClockRule, walk
 from horolog.domain.schedule.posix_rule import DAY_S
-from horolog.domain.schedule.window import Window, WindowedSchedule
+from horolog.domain.schedule.window import Window, WindowedSchedule, aware
 from horolog.domain.schedule.zone_data import zone as zone_named
 
 SHORTEST_S = 0.1
@@ -38,10 +38,10 @@ class LocalDays:
 class Every(WindowedSchedule):
     """Fires at the anchor and every ``seconds`` after it: elapsed time, whatever the clock does.
 
-    ``seconds`` from 0.1 to a century, to the microsecond. The anchor is an aware datetime, or a local
-    one with a ``zone``; it is itself a fire time, and none comes before it. Without one, ``start``
-    is the anchor, else the instant that ``anchored`` (registration) or a question brings: that one
-    is not a fire time, since fire times are later than the instant asked from.
+    ``seconds`` from 0.1 to a century, to the microsecond. The anchor is an aware datetime, or a
+    local one with a ``zone``; it is itself a fire time, and none comes before it. Without one,
+    ``start`` is the anchor, else the instant that ``anchored`` (registration) or a question brings:
+    that one is not a fire time, since fire times are later than the instant asked from.
 
     ``keep_local_hour`` (whole days, with a ``zone``) keeps the local time of day: a day on which
     the clock changes is then shorter or longer. A local time in a gap runs after it, one that
@@ -82,11 +82,12 @@ class Every(WindowedSchedule):
         return timedelta(seconds=self.seconds)
 
     def anchored(self, now: datetime, hash_key: str | None = None) -> Self:
+        del hash_key
         if self.anchor is not None:
             return self
-        return self._with(anchor=now)
+        return self.model_copy(update={"anchor": aware(now)})
 
-    def _fires(self, after: datetime) -> Iterator[FireTime]:
+    def _stated(self, after: datetime) -> Iterator[FireTime]:
         anchor = self.anchor or after
         return self._local(anchor, after) if self.keep_local_hour else self._elapsed(anchor, after)
 

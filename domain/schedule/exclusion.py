@@ -36,7 +36,7 @@ def read_exclusion(value: object) -> Exclusion:
 
 
 class Omissions:
-    """Tells which fire times are left out: by their nominal local date or time, or their instant."""
+    """Tells which fire times are left out: by nominal local date, nominal local time or instant."""
 
     def __init__(self, exclude: tuple[Exclusion, ...], holidays: HolidayCalendar | None):
         self._dates = {item for item in exclude if not isinstance(item, datetime)}

@@ -28,9 +28,9 @@ _NOTES: dict[Change, str] = {
 class FireTime:
     """An instant at which a schedule fires. Compared by ``at`` alone.
 
-    ``at`` is in UTC, ``local`` the same instant in the schedule's zone, ``note`` empty or a sentence
-    on what a clock change or a holiday did. ``moved_from`` is the local time that the schedule
-    stated, without a zone, where that is not what the local clock shows at ``at``.
+    ``at`` is in UTC, ``local`` the same instant in the schedule's zone, ``note`` empty or a
+    sentence on what a clock change or a holiday did. ``moved_from`` is the local time that the
+    schedule stated, without a zone, where that is not what the local clock shows at ``at``.
     """
 
     at: datetime

@@ -4,6 +4,7 @@ The dates are kept with the schedule, so that what ran and what did not stays ex
 calendar has got its next version.
 """
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Annotated, Literal
@@ -11,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from horolog.domain.errors import InvalidSchedule
+from horolog.domain.schedule.refusal import refusals_named
 
 Roll = Literal["drop", "next", "previous"]
 """What becomes of a fire time on a holiday: none, or the same time on the next or previous day off
@@ -24,7 +26,10 @@ LONGEST_CLOSURE_DAYS = 62
 
 
 class HolidayCalendar(BaseModel):
-    """Days off: single dates and, where the calendar says so, days of the week."""
+    """Days off: single dates and, where the calendar says so, days of the week.
+
+    Up to 4,096 dates; ``weekdays_off`` from ``mon`` to ``sun``, but not all of them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,6 +37,22 @@ class HolidayCalendar(BaseModel):
     version: Annotated[str, Field(min_length=1, max_length=64)]
     dates: Annotated[tuple[date, ...], Field(max_length=4096)] = ()
     weekdays_off: tuple[Weekday, ...] = ()
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        dates: Iterable[date | str] = (),
+        weekdays_off: Iterable[Weekday] = (),
+    ):
+        with refusals_named(type(self).__name__):
+            BaseModel.__init__(
+                self,
+                name=name,
+                version=version,
+                dates=tuple(dates),
+                weekdays_off=tuple(weekdays_off),
+            )
 
     @field_validator("dates")
     @classmethod

@@ -35,7 +35,7 @@ def local_instants(local: datetime, zone: ZoneInfo) -> LocalInstants:
     first = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
     second = local.replace(tzinfo=zone, fold=1).astimezone(UTC)
     shown = first.astimezone(zone).replace(tzinfo=None, fold=0) == local.replace(fold=0)
-    if shown or zone.key is None:
+    if shown:
         return LocalInstants(first, second, None)
     changes = clock_changes(zone.key, utc_second(first))
     start = changes.stretches[changes.index_at(utc_second(first))].start

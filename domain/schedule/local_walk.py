@@ -59,8 +59,10 @@ class ClockRule(NamedTuple):
 def walk(times: NominalTimes, zone: str, after: int, rule: ClockRule) -> Iterator[Landing]:
     """Landings later than the UTC second ``after``, ordered by instant.
 
-    Two landings may share an instant (a gap that swallowed two nominal times): the caller keeps one.
+    Two landings may share an instant (a gap that swallowed a nominal time): the caller keeps one.
     """
+    if after >= LAST_S:
+        return
     changes = clock_changes(zone, after)
     yield from _walk(times, changes, after, rule)
     limit = changes.stretches[-1].end
@@ -121,7 +123,7 @@ def _shifted(times: NominalTimes, stretch: Stretch, first: int) -> Iterator[Land
 
 
 def _shown(times: NominalTimes, stretch: Stretch, first: int, rule: ClockRule) -> Iterator[Landing]:
-    """Nominal times that the local clock shows in this stretch, in the passes that the rule takes."""
+    """Nominal times that the clock shows in this stretch, in the passes that the rule takes."""
     offset = stretch.offset
     low = first + offset
     repeated_until = min(stretch.seen, stretch.finish)

@@ -17,9 +17,9 @@ class Once(WindowedSchedule):
 
     A local time follows RFC 5545 section 3.3.5: one that does not exist is read with the offset
     before the gap, one that happens twice is the first. ``strict=True`` refuses both and names the
-    two instants; it is a check when the schedule is written, not a part of its value. A local time is
-    kept as local, so that new zone data moves it as its author would expect. A datetime without a
-    zone, and without ``zone``, is refused.
+    two instants; it is a check when the schedule is written, not a part of its value. A local time
+    is kept as local, so that new zone data moves it as its author would expect. A datetime without
+    a zone, and without ``zone``, is refused.
     """
 
     kind: Literal["once"] = "once"
@@ -62,7 +62,7 @@ class Once(WindowedSchedule):
     def _instants(self) -> LocalInstants:
         return local_instants(self.at, self._zone())
 
-    def _fires(self, after: datetime) -> Iterator[FireTime]:
+    def _stated(self, after: datetime) -> Iterator[FireTime]:
         fire = self._fire()
         if fire.at > after:
             yield fire

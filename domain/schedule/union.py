@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal, Self, Unpack
 
 from pydantic import Field
 
+from horolog.domain.schedule.calendar import Calendar
 from horolog.domain.schedule.cron import Cron
 from horolog.domain.schedule.every import Every
 from horolog.domain.schedule.fire_time import FireTime
 from horolog.domain.schedule.once import Once
 from horolog.domain.schedule.window import Window, WindowedSchedule
 
-Single = Annotated[Once | Every | Cron, Field(discriminator="kind")]
+Single = Annotated[Once | Every | Cron | Calendar, Field(discriminator="kind")]
 """Any schedule but a union."""
 
 
@@ -30,17 +31,17 @@ class Union(WindowedSchedule):
 
     def __init__(
         self,
-        schedules: Iterable[Once | Every | Cron | dict[str, Any]],
+        schedules: Iterable[Once | Every | Cron | Calendar | dict[str, Any]],
         **window: Unpack[Window],
     ):
         self._validated(schedules=tuple(schedules), **window)
 
     def anchored(self, now: datetime, hash_key: str | None = None) -> Self:
         members = tuple(member.anchored(now, hash_key) for member in self.schedules)
-        return self._with(schedules=members)
+        return self.model_copy(update={"schedules": members})
 
     def _zone_name(self) -> str | None:
         return next((member.zone for member in self.schedules if member.zone is not None), None)
 
-    def _fires(self, after: datetime) -> Iterator[FireTime]:
-        return merge(*(member._windowed(after) for member in self.schedules))
+    def _stated(self, after: datetime) -> Iterator[FireTime]:
+        return merge(*(member.fires(after) for member in self.schedules))

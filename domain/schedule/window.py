@@ -1,6 +1,6 @@
 """What all kinds of schedules share: a window, excluded dates, holidays, and the questions asked.
 
-A kind says at which instants it fires (``_fires``); this module cuts that to the window. The work
+A kind says at which instants it fires (``_stated``); this module cuts that to the window. The work
 between two fire times is bounded: an excluded day is left at its end, not minute by minute, and a
 schedule that excludes itself for good ends.
 """
@@ -18,7 +18,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
-    ValidationError,
     field_validator,
     model_serializer,
 )
@@ -27,6 +26,7 @@ from horolog.domain.errors import InvalidSchedule
 from horolog.domain.schedule.exclusion import TICK, Exclusion, Omissions, read_exclusion, without
 from horolog.domain.schedule.fire_time import FireTime
 from horolog.domain.schedule.holidays import HolidayCalendar, Roll
+from horolog.domain.schedule.refusal import refusals_named
 from horolog.domain.schedule.roll import RollingFires
 from horolog.domain.schedule.zone_data import zone
 
@@ -66,10 +66,8 @@ class WindowedSchedule(BaseModel):
 
     def _validated(self, **fields: object) -> None:
         """Validates the fields as the base class does; refusals become ``InvalidSchedule``."""
-        try:
+        with refusals_named(type(self).__name__):
             BaseModel.__init__(self, **fields)
-        except ValidationError as error:
-            raise InvalidSchedule(_first_refusal(type(self).__name__, error)) from None
         self._settle("start", self._as_instant("start", self.start))
         self._settle("end", self._as_instant("end", self.end))
         if self.start is not None and self.end is not None and self.end < self.start:
@@ -79,7 +77,7 @@ class WindowedSchedule(BaseModel):
 
     def _settle(self, name: str, value: object) -> None:
         """Sets a field of the still unseen value."""
-        self.__dict__[name] = value
+        object.__setattr__(self, name, value)
 
     def _as_instant(self, name: str, value: datetime | None) -> datetime | None:
         if value is None:
@@ -116,11 +114,6 @@ class WindowedSchedule(BaseModel):
         """
         return self.model_dump(mode="json")
 
-    def _with(self, **changes: object) -> Self:
-        """The same schedule with other values in some fields, validated anew."""
-        given = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**given | changes)
-
     def anchored(self, now: datetime, hash_key: str | None = None) -> Self:
         """The schedule with everything fixed that a registration has to fix.
 
@@ -135,30 +128,45 @@ class WindowedSchedule(BaseModel):
 
         Start, end, exclusions and holidays count; the limit does not, for the job counts its runs.
         """
-        return next(self._windowed(_aware(instant)), None)
+        return next(self.fires(instant), None)
 
     def upcoming(self, after: datetime, n: int) -> list[FireTime]:
         """The next ``n`` fire times after ``after``.
 
         A limit is counted from the start if there is one, else from ``after``.
         """
-        after = _aware(after)
+        after = aware(after)
         schedule = self.anchored(after)
         if self.limit is None or self.start is None:
-            return list(islice(schedule._windowed(after), min(n, self.limit or n)))
-        limited = islice(schedule._windowed(self.start - TICK), self.limit)
+            return list(islice(schedule.fires(after), min(n, self.limit or n)))
+        limited = islice(schedule.fires(self.start - TICK), self.limit)
         return list(islice((fire for fire in limited if fire.at > after), n))
 
     def between(self, start: datetime, end: datetime) -> Iterator[FireTime]:
         """Fire times later than ``start`` and not later than ``end``; the limit is not counted."""
-        end = _aware(end)
-        for fire in self._windowed(_aware(start)):
+        end = aware(end)
+        for fire in self.fires(start):
             if fire.at > end:
                 return
             yield fire
 
+    def fires(self, after: datetime) -> Iterator[FireTime]:
+        """All fire times later than ``after`` (aware), in order; without an end, unless it has one.
+
+        Strictly increasing; the limit is not counted.
+        """
+        after = aware(after)
+        if self.start is not None:
+            after = max(after, self.start - TICK)
+        for fire in self._observed(after):
+            if self.end is not None and fire.at > self.end:
+                return
+            if fire.at > after:
+                after = fire.at
+                yield fire
+
     @abstractmethod
-    def _fires(self, after: datetime) -> Iterator[FireTime]:
+    def _stated(self, after: datetime) -> Iterator[FireTime]:
         """Fire times later than ``after``, in order, the window aside; instants may repeat."""
 
     def _zone_name(self) -> str | None:
@@ -171,16 +179,6 @@ class WindowedSchedule(BaseModel):
     def _omissions(self) -> Omissions:
         return Omissions(self.exclude, self.holidays if self.roll == "drop" else None)
 
-    def _windowed(self, after: datetime) -> Iterator[FireTime]:
-        if self.start is not None:
-            after = max(after, self.start - TICK)
-        for fire in self._observed(after):
-            if self.end is not None and fire.at > self.end:
-                return
-            if fire.at > after:
-                after = fire.at
-                yield fire
-
     def _observed(self, after: datetime) -> Iterator[FireTime]:
         """Fire times that are neither excluded nor on a holiday, or have rolled off one."""
         if self.holidays is not None and self.roll != "drop":
@@ -190,22 +188,14 @@ class WindowedSchedule(BaseModel):
 
     def _remaining(self, after: datetime) -> Iterator[FireTime]:
         if not self.exclude and (self.holidays is None or self.roll != "drop"):
-            return self._fires(after)
-        return without(self._fires, self._omissions, after)
+            return self._stated(after)
+        return without(self._stated, self._omissions, after)
 
 
-def _aware(instant: datetime) -> datetime:
+def aware(instant: datetime) -> datetime:
+    """The instant in UTC; refuses one without a zone."""
     if instant.tzinfo is None:
         raise InvalidSchedule(
             f"asked from {instant.isoformat()}, which has no zone; add an offset such as +00:00"
         )
     return instant.astimezone(UTC)
-
-
-def _first_refusal(kind: str, error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, InvalidSchedule):
-        return str(cause)
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{kind}, {where}: {first['msg']} (given: {str(first['input'])[:64]!r})"

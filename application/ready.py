@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState
-from horolog.domain.occurrence import OccurrenceState
+from horolog.domain.occurrence import OccurrenceState, OnUnknown
 from horolog.domain.retry import Retry
 
 MAX_RUNS = 50
@@ -25,7 +25,11 @@ MAX_MESSAGE_BYTES = 512 * 1024
 
 
 class ReadyRun(BaseModel):
-    """One claimed occurrence. ``version`` is that of its Claimed event."""
+    """One claimed occurrence. ``version`` is that of its Claimed event.
+
+    ``lost``: the attempt before this one was given up as lost, so its effect may have happened; the
+    worker asks the handler's ``reconcile`` first, and follows ``on_unknown`` where that cannot say.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -43,6 +47,8 @@ class ReadyRun(BaseModel):
     timeout: float | None = None
     retry: Retry = Retry()
     owner: str | None = None
+    lost: bool = False
+    on_unknown: OnUnknown = "retry"
 
     @property
     def message_id(self) -> str:

@@ -10,12 +10,15 @@ The kinds are ``Once``, ``Every``, ``Cron``, ``Calendar`` and ``Union``; each an
 
 from horolog.domain.schedule.calendar import Calendar
 from horolog.domain.schedule.cron import Cron
+from horolog.domain.schedule.difference import ScheduleDifference, difference
 from horolog.domain.schedule.every import Every
 from horolog.domain.schedule.fire_time import FireTime
 from horolog.domain.schedule.holidays import HolidayCalendar, Roll
 from horolog.domain.schedule.jitter import jittered
 from horolog.domain.schedule.json_form import Schedule, schedule_from_json
 from horolog.domain.schedule.local_walk import Fold, Gap
+from horolog.domain.schedule.month_picture import MonthPicture, month_picture
+from horolog.domain.schedule.omission import Omission
 from horolog.domain.schedule.once import Once
 from horolog.domain.schedule.union import Union
 from horolog.domain.schedule.zone_data import tzdata_version, zone_names
@@ -28,11 +31,16 @@ __all__ = [
     "Fold",
     "Gap",
     "HolidayCalendar",
+    "MonthPicture",
+    "Omission",
     "Once",
     "Roll",
     "Schedule",
+    "ScheduleDifference",
     "Union",
+    "difference",
     "jittered",
+    "month_picture",
     "schedule_from_json",
     "tzdata_version",
     "zone_names",

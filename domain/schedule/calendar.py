@@ -6,9 +6,10 @@ from functools import lru_cache
 from typing import Literal, Self, Unpack
 
 from horolog.domain.errors import InvalidSchedule
-from horolog.domain.schedule.fire_time import FireTime, fire_time, utc_second
+from horolog.domain.schedule.fire_time import FireTime, fire_time, gap_omission, utc_second
 from horolog.domain.schedule.local_instants import local_instants
-from horolog.domain.schedule.local_walk import ClockRule, Fold, Gap, walk
+from horolog.domain.schedule.local_walk import ClockRule, Fold, Gap, skipped, walk
+from horolog.domain.schedule.omission import Omission
 from horolog.domain.schedule.recurrence_days import HORIZON_YEARS, Anchor, RecurringTimes
 from horolog.domain.schedule.recurrence_text import Bounds, read_rule, split_bounds
 from horolog.domain.schedule.window import Window, WindowedSchedule
@@ -67,6 +68,12 @@ class Calendar(WindowedSchedule):
         zone = self._zone()
         for landing in walk(times, self.zone, utc_second(after), ClockRule(self.gap, self.fold)):
             yield fire_time(landing, zone)
+
+    def _skipped(self, after: datetime, until: datetime) -> Iterator[Omission]:
+        times = recurring_times(self.rrule, self.anchor or self._midnight(after))
+        seconds = utc_second(after), utc_second(until)
+        for gap_end, nominal in skipped(times, self.zone, *seconds, ClockRule(self.gap, self.fold)):
+            yield gap_omission(gap_end, nominal)
 
     def _midnight(self, instant: datetime) -> datetime:
         return datetime.combine(instant.astimezone(self._zone()).date(), time())

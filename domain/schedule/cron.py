@@ -6,8 +6,9 @@ from typing import Literal, Self, Unpack
 
 from horolog.domain.schedule.cron_days import DayRule
 from horolog.domain.schedule.cron_plan import CronPlan, cron_plan
-from horolog.domain.schedule.fire_time import FireTime, fire_time, utc_second
-from horolog.domain.schedule.local_walk import ClockRule, Fold, Gap, walk
+from horolog.domain.schedule.fire_time import FireTime, fire_time, gap_omission, utc_second
+from horolog.domain.schedule.local_walk import ClockRule, Fold, Gap, skipped, walk
+from horolog.domain.schedule.omission import Omission
 from horolog.domain.schedule.window import Window, WindowedSchedule
 from horolog.domain.schedule.zone_data import zone as zone_named
 
@@ -77,3 +78,8 @@ class Cron(WindowedSchedule):
         zone = zone_named(self.zone)
         for landing in walk(self._plan, self.zone, utc_second(after), self._rule):
             yield fire_time(landing, zone)
+
+    def _skipped(self, after: datetime, until: datetime) -> Iterator[Omission]:
+        seconds = utc_second(after), utc_second(until)
+        for gap_end, nominal in skipped(self._plan, self.zone, *seconds, self._rule):
+            yield gap_omission(gap_end, nominal)

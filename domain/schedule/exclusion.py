@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from horolog.domain.errors import InvalidSchedule
 from horolog.domain.schedule.fire_time import FireTime
 from horolog.domain.schedule.holidays import HolidayCalendar
+from horolog.domain.schedule.omission import OmissionReason
 
 TICK = timedelta(microseconds=1)
 
@@ -43,17 +44,19 @@ class Omissions:
         self._times = {item for item in exclude if isinstance(item, datetime)}
         self._holidays = holidays
 
+    def reason(self, fire: FireTime) -> OmissionReason | None:
+        """Why this fire time is left out, ``None`` if it is not."""
+        nominal = fire.nominal.replace(fold=0)
+        if nominal.date() in self._dates or fire.at in self._times or nominal in self._times:
+            return "excluded"
+        return "holiday" if self._on_holiday(fire) else None
+
     def whole_date(self, fire: FireTime) -> bool:
         """Whether everything on the fire time's nominal date is left out."""
-        day = fire.nominal.date()
-        off = self._holidays is not None and self._holidays.is_off(day)
-        return off or day in self._dates
+        return fire.nominal.date() in self._dates or self._on_holiday(fire)
 
-    def alone(self, fire: FireTime) -> bool:
-        """Whether this very fire time is left out."""
-        return bool(self._times) and (
-            fire.at in self._times or fire.nominal.replace(fold=0) in self._times
-        )
+    def _on_holiday(self, fire: FireTime) -> bool:
+        return self._holidays is not None and self._holidays.is_off(fire.nominal.date())
 
 
 def without(source: Source, omissions: Omissions, after: datetime) -> Iterator[FireTime]:
@@ -64,15 +67,14 @@ def without(source: Source, omissions: Omissions, after: datetime) -> Iterator[F
     fires = source(after)
     in_a_row = 0
     while (fire := next(fires, None)) is not None:
-        whole = omissions.whole_date(fire)
-        if not whole and not omissions.alone(fire):
+        if omissions.reason(fire) is None:
             in_a_row = 0
             yield fire
             continue
         in_a_row += 1
         if in_a_row > MOST_OMITTED_IN_A_ROW:
             return
-        if whole and (day_end := _day_end(fire)) > fire.at:
+        if omissions.whole_date(fire) and (day_end := _day_end(fire)) > fire.at:
             fires = source(day_end - TICK)
 
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from horolog.domain.errors import InvalidSchedule
 from horolog.domain.schedule.local_walk import Change, Landing
+from horolog.domain.schedule.omission import Omission
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LOCAL_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a local clock has no zone of its own
@@ -54,6 +55,11 @@ def fire_time(landing: Landing, zone: ZoneInfo) -> FireTime:
     note = _NOTES[landing.change].format(clock(nominal))
     moved = landing.change in {"after_gap", "shifted"}
     return FireTime(at, local, note, nominal if moved else None)
+
+
+def gap_omission(gap_end: int, nominal: int) -> Omission:
+    """A nominal second that no clock shows, left out at the end of its gap."""
+    return Omission(EPOCH + timedelta(seconds=gap_end), local_time(nominal), "gap")
 
 
 def clock(local: datetime) -> str:

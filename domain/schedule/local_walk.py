@@ -70,6 +70,17 @@ def walk(times: NominalTimes, zone: str, after: int, rule: ClockRule) -> Iterato
         yield from _walk(times, all_clock_changes(zone), max(after, limit - 1), rule)
 
 
+def skipped(
+    times: NominalTimes, zone: str, after: int, until: int, rule: ClockRule
+) -> Iterator[tuple[int, int]]:
+    """(end of the gap, nominal second) of what ``gap="skip"`` leaves out in (after, until]."""
+    if rule.elapsed or rule.gap != "skip":
+        return
+    for stretch in clock_changes(zone, until).between(after, until):
+        for nominal in times.between(*stretch.gap):
+            yield stretch.start, nominal
+
+
 def _walk(
     times: NominalTimes, changes: ClockChanges, after: int, rule: ClockRule
 ) -> Iterator[Landing]:

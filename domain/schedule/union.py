@@ -11,6 +11,7 @@ from horolog.domain.schedule.calendar import Calendar
 from horolog.domain.schedule.cron import Cron
 from horolog.domain.schedule.every import Every
 from horolog.domain.schedule.fire_time import FireTime
+from horolog.domain.schedule.omission import Omission
 from horolog.domain.schedule.once import Once
 from horolog.domain.schedule.window import Window, WindowedSchedule
 
@@ -45,3 +46,7 @@ class Union(WindowedSchedule):
 
     def _stated(self, after: datetime) -> Iterator[FireTime]:
         return merge(*(member.fires(after) for member in self.schedules))
+
+    def _skipped(self, after: datetime, until: datetime) -> Iterator[Omission]:
+        """What its members leave out, for whatever reason."""
+        return merge(*(member.omitted(after, until) for member in self.schedules))

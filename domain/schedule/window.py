@@ -9,7 +9,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from functools import cached_property
-from itertools import islice
+from heapq import merge
+from itertools import islice, takewhile
 from typing import Annotated, Any, Self, TypedDict, cast
 from zoneinfo import ZoneInfo
 
@@ -26,6 +27,7 @@ from horolog.domain.errors import InvalidSchedule
 from horolog.domain.schedule.exclusion import TICK, Exclusion, Omissions, read_exclusion, without
 from horolog.domain.schedule.fire_time import FireTime
 from horolog.domain.schedule.holidays import HolidayCalendar, Roll
+from horolog.domain.schedule.omission import Omission
 from horolog.domain.schedule.refusal import refusals_named
 from horolog.domain.schedule.roll import RollingFires
 from horolog.domain.schedule.zone_data import zone
@@ -169,11 +171,39 @@ class WindowedSchedule(BaseModel):
     def _stated(self, after: datetime) -> Iterator[FireTime]:
         """Fire times later than ``after``, in order, the window aside; instants may repeat."""
 
+    def omitted(self, start: datetime, end: datetime) -> Iterator[Omission]:
+        """What is stated but left out in (``start``, ``end``] of the window, in order, with why.
+
+        What rolls off a holiday is moved, not left out.
+        """
+        since, until = aware(start), aware(end)
+        if self.start is not None:
+            since = max(since, self.start - TICK)
+        if self.end is not None:
+            until = min(until, self.end)
+        return merge(self._skipped(since, until), self._left_out(since, until))
+
+    def _left_out(self, after: datetime, until: datetime) -> Iterator[Omission]:
+        for fire in takewhile(lambda fire: fire.at <= until, self._stated(after)):
+            reason = self._omissions.reason(fire)
+            if reason is not None:
+                yield Omission(fire.at, fire.nominal, reason)
+
+    def _skipped(self, after: datetime, until: datetime) -> Iterator[Omission]:
+        """Stated times that a gap swallowed in (``after``, ``until``]; none for most kinds."""
+        del after, until
+        return iter(())
+
+    @property
+    def clock_zone(self) -> str:
+        """The name of the zone whose local times are shown; ``UTC`` if the schedule has none."""
+        return self._zone_name() or "UTC"
+
     def _zone_name(self) -> str | None:
         return cast("str | None", getattr(self, "zone", None))
 
     def _zone(self) -> ZoneInfo:
-        return zone(self._zone_name() or "UTC")
+        return zone(self.clock_zone)
 
     @cached_property
     def _omissions(self) -> Omissions:

@@ -13,41 +13,68 @@ import pytest
 
 from horolog.infrastructure.embedded import EmbeddedServers
 
-_KEEPER = """
+_CLEAN_UP = """
 import shutil, sys
 from pathlib import Path
+directories = [Path(line.rstrip("\\n")) for line in sys.stdin]
 from horolog.infrastructure.embedded import EmbeddedServers
-sys.stdin.read()
-try:
-    EmbeddedServers(Path(sys.argv[1], "home")).stop()
-finally:
-    shutil.rmtree(sys.argv[1], ignore_errors=True)
+for directory in directories:
+    if directory.exists():
+        try:
+            EmbeddedServers(directory / "home").stop()
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
 """
 
 
-@contextmanager
-def temporary_servers() -> Generator[EmbeddedServers]:
-    """Servers in a fresh temporary home, not started yet; stopped and removed at the end.
+class TemporaryHomes:
+    """Homes that are gone when the test run is, in whatever way it ends, even by SIGKILL.
 
-    The end is watched for by a process of its own, which waits for its input to be closed: that
-    happens when the test run ends, in whatever way, even by SIGKILL.
+    A process of its own, out of reach of a Ctrl-C, is told of each home and waits for its input to
+    be closed; then it stops the servers that are left and removes their directories.
     """
-    directory = tempfile.mkdtemp(prefix="horolog-test-")
-    keeper = subprocess.Popen(
-        [sys.executable, "-c", _KEEPER, directory], stdin=subprocess.PIPE, start_new_session=True
-    )
-    try:
-        yield EmbeddedServers(Path(directory, "home"))
-    finally:
-        keeper.communicate()
-        shutil.rmtree(directory, ignore_errors=True)
+
+    def __init__(self) -> None:
+        self._cleaner = subprocess.Popen(
+            [sys.executable, "-c", _CLEAN_UP],
+            stdin=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    @contextmanager
+    def servers(self) -> Generator[EmbeddedServers]:
+        """Servers in a fresh home, started; stopped and removed at the end."""
+        directory = Path(tempfile.mkdtemp(prefix="horolog-test-"))
+        assert self._cleaner.stdin is not None
+        print(directory, file=self._cleaner.stdin, flush=True)
+        servers = EmbeddedServers(directory / "home")
+        try:
+            servers.ensure()
+            yield servers
+        finally:
+            servers.stop()
+            shutil.rmtree(directory)
+
+    def close(self) -> None:
+        """Wait until nothing is left."""
+        self._cleaner.communicate()
 
 
 @pytest.fixture(scope="session")
-def servers() -> Generator[EmbeddedServers]:
+def temporary_homes() -> Generator[TemporaryHomes]:
+    """Where the session's servers come from."""
+    homes = TemporaryHomes()
+    try:
+        yield homes
+    finally:
+        homes.close()
+
+
+@pytest.fixture(scope="session")
+def servers(temporary_homes: TemporaryHomes) -> Generator[EmbeddedServers]:
     """One pair of servers for the whole session: never stop these, see ``own_servers``."""
-    with temporary_servers() as embedded:
-        embedded.ensure()
+    with temporary_homes.servers() as embedded:
         yield embedded
 
 
@@ -74,8 +101,7 @@ def namespace() -> str:
 
 
 @pytest.fixture
-def own_servers() -> Generator[EmbeddedServers]:
-    """A started pair of the test's own, to kill and to wipe (about two seconds)."""
-    with temporary_servers() as embedded:
-        embedded.ensure()
+def own_servers(temporary_homes: TemporaryHomes) -> Generator[EmbeddedServers]:
+    """A started pair of the test's own, to kill and to wipe (about a second)."""
+    with temporary_homes.servers() as embedded:
         yield embedded

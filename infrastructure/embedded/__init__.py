@@ -10,6 +10,7 @@ server each) → :mod:`.launch` and :mod:`.processes` (starting, recognising and
 """
 
 from horolog.infrastructure.embedded.failures import (
+    EmbeddedHomeFailed,
     EmbeddedNatsFailed,
     EmbeddedPostgresFailed,
     EmbeddedServerFailed,
@@ -17,6 +18,7 @@ from horolog.infrastructure.embedded.failures import (
 from horolog.infrastructure.embedded.servers import EmbeddedServers, Endpoints
 
 __all__ = [
+    "EmbeddedHomeFailed",
     "EmbeddedNatsFailed",
     "EmbeddedPostgresFailed",
     "EmbeddedServerFailed",

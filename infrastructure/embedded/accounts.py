@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from horolog.infrastructure.embedded.failures import EmbeddedServerFailed
+from horolog.infrastructure.embedded.failures import EmbeddedHomeFailed
 
 
 class ProcessOwner(TypedDict, total=False):
@@ -41,9 +41,15 @@ class Account:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
-    def give(self, path: Path) -> None:
-        """Make the account the owner of ``path``; only root can, and only root needs to."""
-        if not self.is_ours:
+    def give(self, path: Path | int) -> None:
+        """Make the account the owner of a path (a link itself, not what it leads to) or an open
+        file; only root can, and only root needs to.
+        """
+        if self.is_ours:
+            return
+        if isinstance(path, int):
+            os.fchown(path, self.uid, self.gid)
+        else:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
 
@@ -67,7 +73,7 @@ def account_for_servers(owner: Account) -> Account:
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError:
-        raise EmbeddedServerFailed(
+        raise EmbeddedHomeFailed(
             "Postgres refuses to run as root, and there is no user `nobody` to run it as: "
             "give the home (HOROLOG_HOME) to an ordinary user with chown, or run as one"
         ) from None

@@ -1,9 +1,9 @@
-"""What is raised when an embedded server cannot be had.
+"""What is raised when the embedded servers cannot be had.
 
-    HorologError
-    └── EmbeddedServerFailed        the home cannot be used, or either of:
-        ├── EmbeddedPostgresFailed  also a StoreUnavailable
-        └── EmbeddedNatsFailed      also a QueueUnavailable
+    EmbeddedServerFailed            catch this for any of them
+    ├── EmbeddedHomeFailed          the home cannot be used: StoreUnavailable and QueueUnavailable
+    ├── EmbeddedPostgresFailed      also a StoreUnavailable
+    └── EmbeddedNatsFailed          also a QueueUnavailable
 
 The message carries the server's own last lines and what to do: whoever reads it has no other place
 to look, since the server was started behind their back.
@@ -13,7 +13,11 @@ from horolog.domain.errors import HorologError, QueueUnavailable, StoreUnavailab
 
 
 class EmbeddedServerFailed(HorologError):
-    """An embedded server could not be started, found or stopped; the message says why."""
+    """The embedded servers, or one of them, could not be started, found or stopped."""
+
+
+class EmbeddedHomeFailed(EmbeddedServerFailed, StoreUnavailable, QueueUnavailable):
+    """The directory of the servers, or the user to run them as, is not to be had."""
 
 
 class EmbeddedPostgresFailed(EmbeddedServerFailed, StoreUnavailable):

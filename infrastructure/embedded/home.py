@@ -26,7 +26,7 @@ from horolog.infrastructure.embedded.accounts import (
     ourselves,
     owner_of,
 )
-from horolog.infrastructure.embedded.failures import EmbeddedServerFailed
+from horolog.infrastructure.embedded.failures import EmbeddedHomeFailed
 
 POLL_S = 0.02
 
@@ -36,6 +36,8 @@ class Remembered(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    home: Path | None = None
+    """Where this was written: a copy of a home must not use the addresses of the original."""
     socket_directory: Path | None = None
     nats_port: int | None = None
     nats_password: str | None = None
@@ -74,7 +76,7 @@ class Home:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
-            raise EmbeddedServerFailed(f"{self.path} is not a directory: name another home") from (
+            raise EmbeddedHomeFailed(f"{self.path} is not a directory: name another home") from (
                 error
             )
 
@@ -82,8 +84,13 @@ class Home:
         """The directory ``name`` within the home, made for ``owner`` if it is not there."""
         path = self.path / name
         path.mkdir(exist_ok=True)
-        owner.give(path)
-        path.chmod(mode)
+        # Not a link: root must not be led to change the rights of some other directory.
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            owner.give(descriptor)
+            os.fchmod(descriptor, mode)
+        finally:
+            os.close(descriptor)
         return path
 
     @contextmanager
@@ -94,24 +101,29 @@ class Home:
         up. Without it two processes that start at once would both find nothing and both start.
         """
         path = self.path / "lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = open_lock(path, owner=self.owner)
         try:
-            self.owner.give(path)
             if not lock_within(descriptor, timeout_s):
-                raise EmbeddedServerFailed(
+                raise EmbeddedHomeFailed(
                     f"another process has been starting or stopping the servers of {self.path} "
                     f"for {timeout_s:g} s: see who holds {path} (for example with `lslocks`)"
                 )
-            yield
+            try:
+                yield
+            finally:  # a child that was forked meanwhile must not hold on to it
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
         finally:
             os.close(descriptor)
 
     def remembered(self) -> Remembered:
-        """What was remembered last; nothing if there is no memory or it cannot be read."""
+        """What was remembered here last; nothing if that cannot be read."""
+        nothing = Remembered(home=self.path)
         try:
-            return Remembered.model_validate_json((self.path / "servers.json").read_bytes())
+            text = (self.path / "servers.json").read_bytes()
+            remembered = Remembered.model_validate_json(text)
         except (FileNotFoundError, ValidationError):
-            return Remembered()
+            return nothing
+        return remembered if remembered.home == self.path else nothing
 
     def remember(self, remembered: Remembered) -> None:
         """Replace the memory in one step. The caller holds the lock."""
@@ -120,6 +132,14 @@ class Home:
             remembered.model_dump_json(indent=2) + "\n",
             owner=self.owner,
         )
+
+
+def open_lock(path: Path, *, owner: Account) -> int:
+    """A descriptor of the lock file at ``path``, made for ``owner`` if it is not there."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    owner.give(descriptor)
+    return descriptor
 
 
 def lock_within(descriptor: int, timeout_s: float) -> bool:

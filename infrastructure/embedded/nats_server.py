@@ -26,6 +26,8 @@ from horolog.infrastructure.embedded.wheels import nats_program
 USER = "horolog"
 LOOPBACK = "127.0.0.1"
 PORTS = range(20000, 30000)
+_PORT_GRACE_S = 1.0
+"""A server that somebody killed a moment ago may not have let go of its port yet."""
 ATTEMPTS = 5
 """How often another port is tried when somebody takes it between our look and the server's."""
 
@@ -86,16 +88,8 @@ class NatsServer:
 
     def _end(self, ways: list[signal.Signals]) -> None:
         pid = self.pid()
-        if pid is None:
-            return
-        for way in ways:
-            processes.send(self._signature, pid, way)
-            if processes.gone_within(self._signature, pid, self._timeout_s):
-                return
-        raise EmbeddedNatsFailed(
-            f"NATS (pid {pid}) did not end within {self._timeout_s:g} s. Its last lines:\n"
-            f"{self._log.quoted()}"
-        )
+        if pid is not None and not processes.end(self._signature, pid, ways, self._timeout_s):
+            raise self._failed(f"(pid {pid}) does not end", since=0)
 
     def _start(self) -> None:
         account = self._home.servers
@@ -129,26 +123,19 @@ class NatsServer:
     def _answers(self, pid: int) -> bool:
         """Wait until JetStream answers; False if the server ends before."""
         kept = self._home.remembered()
-        if kept.nats_port is None or kept.nats_password is None:
+        port, password = kept.nats_port, kept.nats_password
+        if port is None or password is None:
             self.kill()  # nobody knows how to reach it
             return False
-        deadline = time.monotonic() + self._timeout_s
-        started = False
-        while time.monotonic() < deadline:
-            if jetstream_answers(
-                (LOOPBACK, kept.nats_port),
-                server=self._home.mark,
-                user=USER,
-                password=kept.nats_password,
-            ):
-                return True
-            # Between the shell's fork and its exec the process does not look like the server yet.
-            running = processes.is_running(self._signature, pid)
-            started = started or running
-            if not running and (started or not processes.arguments_of(pid)):
-                return False
-            time.sleep(POLL_S)
-        raise self._failed(f"does not answer after {self._timeout_s:g} s", since=0)
+        address, since = (LOOPBACK, port), self._log.size()
+
+        def answers() -> bool:
+            return jetstream_answers(address, server=self._home.mark, user=USER, password=password)
+
+        what = processes.awaited(self._signature, pid, answers, self._timeout_s)
+        if what == "silent":
+            raise self._failed(f"does not answer after {self._timeout_s:g} s", since)
+        return what == "answers"
 
     def _failed(self, what: str, since: int) -> EmbeddedNatsFailed:
         return EmbeddedNatsFailed(
@@ -168,7 +155,7 @@ class NatsServer:
         """Write the configuration, with the port of before if it is still to be had."""
         kept = self._home.remembered()
         port = kept.nats_port
-        if port is None or not _is_free(port):
+        if port is None or not _is_free_within(port, _PORT_GRACE_S):
             port = _free_port()
         password = kept.nats_password or secrets.token_hex(16)
         self._home.remember(kept.model_copy(update={"nats_port": port, "nats_password": password}))
@@ -197,6 +184,15 @@ def _free_port() -> int:
         f"no free port was found on {LOOPBACK} between {PORTS.start} and {PORTS.stop - 1}: "
         "see what listens there (`ss -ltn`)"
     )
+
+
+def _is_free_within(port: int, timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not _is_free(port):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
 
 
 def _is_free(port: int) -> bool:

@@ -51,7 +51,7 @@ def settings(*, socket_directory: str, lz4: bool) -> str:
     """The text of ``postgresql.conf``; ``lz4`` if the server was built with it."""
     chosen = {
         **_SETTINGS,
-        "unix_socket_directories": socket_directory,
+        "unix_socket_directories": f'"{socket_directory}"',  # a list; commas are possible
         # Postgres's own compression costs more CPU than the disk that it saves on two cores.
         "wal_compression": "lz4" if lz4 else "off",
     }

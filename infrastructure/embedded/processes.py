@@ -8,13 +8,15 @@ more: the number cannot pass to another program in between.
 """
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from horolog.infrastructure.embedded.home import POLL_S
 
@@ -28,11 +30,7 @@ class Signature:
 
     def matches(self, arguments: list[str]) -> bool:
         """Whether a process with these arguments is the server."""
-        return (
-            len(arguments) > 0
-            and arguments[0].rpartition("/")[2] == self.program
-            and self.argument in arguments[1:]
-        )
+        return arguments[0].rpartition("/")[2] == self.program and self.argument in arguments[1:]
 
 
 @dataclass(frozen=True)
@@ -67,37 +65,82 @@ def arguments_of(pid: int) -> list[str]:
     return []
 
 
-def send(signature: Signature, pid: int, number: signal.Signals) -> bool:
-    """Send a signal to ``pid`` if it is the server; whether it was."""
-    if sys.platform != "linux":
-        if not is_running(signature, pid):
-            return False
-        os.kill(pid, number)
-        return True
+def end(signature: Signature, pid: int, ways: Sequence[signal.Signals], each_s: float) -> bool:
+    """Try one signal after another, ``each_s`` seconds apart; whether the server has ended.
+
+    Ended means that the kernel has closed its sockets and locks. Its arguments are gone a little
+    earlier: to go by them would find the port of a killed server still taken.
+    """
+    descriptor = _descriptor(pid)
     try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return False
-    try:
-        if not is_running(signature, pid):
-            return False
-        signal.pidfd_send_signal(descriptor, number)
-    except ProcessLookupError:
-        return False
-    else:
-        return True
+        for way in ways:
+            if not is_running(signature, pid):
+                return True
+            try:
+                _send(pid, descriptor, way)
+            except ProcessLookupError:
+                return True
+            if _ended_within(pid, descriptor, each_s):
+                return True
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
+    return False
 
 
-def gone_within(signature: Signature, pid: int, timeout_s: float) -> bool:
-    """Wait until ``pid`` is no longer the server; whether that happened within ``timeout_s``."""
+def _descriptor(pid: int) -> int | None:
+    """A descriptor that stands for this process and no later one; None where there are none.
+
+    Some builds of Python and some sandboxes lack them: then only the look at the arguments, a
+    moment before the signal, stands between us and a stranger.
+    """
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def _send(pid: int, descriptor: int | None, number: signal.Signals) -> None:
+    if descriptor is not None and sys.platform == "linux":
+        signal.pidfd_send_signal(descriptor, number)
+    else:
+        os.kill(pid, number)
+
+
+def _ended_within(pid: int, descriptor: int | None, timeout_s: float) -> bool:
+    if descriptor is not None:
+        end_of_process = select.poll()
+        end_of_process.register(descriptor, select.POLLIN)
+        return bool(end_of_process.poll(timeout_s * 1000))
     deadline = time.monotonic() + timeout_s
-    while is_running(signature, pid):
+    while next(iter(_entries([pid])), None) is not None:
         if time.monotonic() >= deadline:
             return False
         time.sleep(POLL_S)
     return True
+
+
+def awaited(
+    signature: Signature, pid: int, answers: Callable[[], bool], timeout_s: float
+) -> Literal["answers", "ended", "silent"]:
+    """Wait until the server answers, or ends, or ``timeout_s`` have passed; which of them it was.
+
+    ``pid`` may have been started this moment: between the shell's fork and its exec the process
+    does not look like the server yet, and is not taken for one that has ended.
+    """
+    deadline = time.monotonic() + timeout_s
+    seen = False
+    while time.monotonic() < deadline:
+        if answers():
+            return "answers"
+        running = is_running(signature, pid)
+        seen = seen or running
+        if not running and (seen or not arguments_of(pid)):
+            return "ended"
+        time.sleep(POLL_S)
+    return "silent"
 
 
 def _table() -> Iterator[_Entry]:
@@ -117,13 +160,16 @@ def _entries(pids: list[int]) -> Iterator[_Entry]:
             status = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-        if line and status[0] not in (b"Z", b"X"):  # a zombie has ended; nobody has looked yet
+        if status[0] not in (b"Z", b"X"):  # a zombie has ended; nobody has looked yet
             arguments = [os.fsdecode(part) for part in line.rstrip(b"\0").split(b"\0")]
             yield _Entry(pid, int(status[1]), arguments)
 
 
 def _listed_by_ps(which: list[str]) -> Iterator[_Entry]:
-    """Where there is no /proc: ``ps``, which joins arguments with spaces (ours have none)."""
+    """Where there is no /proc: ``ps``, which joins the arguments with spaces.
+
+    The program's path may hold spaces of its own; it ends where the first option begins.
+    """
     listing = subprocess.run(  # noqa: S603
         ["/bin/ps", "-ww", "-o", "pid=,ppid=,state=,command=", *which],
         capture_output=True,
@@ -133,4 +179,5 @@ def _listed_by_ps(which: list[str]) -> Iterator[_Entry]:
     for line in listing.stdout.splitlines():
         pid, parent, state, command = line.split(None, 3)
         if not state.startswith("Z"):
-            yield _Entry(int(pid), int(parent), command.split())
+            program, _, options = command.partition(" -")
+            yield _Entry(int(pid), int(parent), [program, *f"-{options}".split()])

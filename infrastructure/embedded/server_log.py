@@ -26,7 +26,7 @@ class ServerLog:
         The server keeps its descriptor and appends at the new end; a line that it writes in the
         middle of this may be lost, which a log can bear and a full disk cannot.
         """
-        if self.size() <= KEPT_BYTES or self.path.is_symlink():
+        if self.size() <= KEPT_BYTES:
             return
         earlier = self.path.with_name(self.path.name + ".1")
         earlier.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from horolog.infrastructure.embedded.failures import EmbeddedServerFailed
+from horolog.infrastructure.embedded.failures import EmbeddedHomeFailed
 from horolog.infrastructure.embedded.home import Home
 from horolog.infrastructure.embedded.nats_server import NatsServer
 from horolog.infrastructure.embedded.postgres_server import PostgresServer, StopMode
@@ -78,10 +78,12 @@ class EmbeddedServers:
 
     def stop(self) -> None:
         """Stop both, for every process that uses them; nothing if they do not run."""
-        if self._home.exists:
-            with self._alone():
-                self._nats.stop()
-                self._postgres.stop()
+        with _translated(self._home):
+            if not self._home.exists:
+                return
+        with self._alone():
+            self._nats.stop()
+            self._postgres.stop()
 
     def start_postgres(self) -> None:
         """Start Postgres alone, if it does not run, and wait for it."""
@@ -139,7 +141,7 @@ def _translated(home: Home) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise EmbeddedServerFailed(
+        raise EmbeddedHomeFailed(
             f"the home {home.path} of the embedded servers cannot be used: {error}. It must be "
             "a directory that you own, on a file system with locks and room; name another with "
             "HOROLOG_HOME"

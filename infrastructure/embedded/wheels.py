@@ -24,9 +24,9 @@ from pathlib import Path
 
 from horolog.infrastructure.embedded.accounts import Account
 from horolog.infrastructure.embedded.failures import (
+    EmbeddedHomeFailed,
     EmbeddedNatsFailed,
     EmbeddedPostgresFailed,
-    EmbeddedServerFailed,
 )
 from horolog.infrastructure.embedded.launch import finished
 
@@ -71,14 +71,10 @@ def _runs(program: Path, account: Account) -> bool:
     if account.is_ours:
         return True
     try:
-        return (
-            finished(
-                [str(program), "--version"], account=account, directory=Path("/"), timeout_s=30
-            ).returncode
-            == 0
-        )
+        told = finished([str(program), "--version"], account=account, directory=Path("/"))
     except PermissionError:
         return False
+    return told.returncode == 0
 
 
 def _copied(wheel: str, *parts: Path) -> Path:
@@ -93,7 +89,7 @@ def _copied(wheel: str, *parts: Path) -> Path:
             CACHE.mkdir(mode=0o755, parents=True, exist_ok=True)
             fresh = Path(tempfile.mkdtemp(prefix=".copy-", dir=CACHE))
         except OSError as error:
-            raise EmbeddedServerFailed(
+            raise EmbeddedHomeFailed(
                 f"the servers of root run as another user, who cannot reach {parts[0]}, and no "
                 f"copy can be made in {CACHE} ({error}): install Horolog in an environment that "
                 "every user can read"
@@ -109,7 +105,7 @@ def _copied(wheel: str, *parts: Path) -> Path:
         except OSError:  # another process was first
             shutil.rmtree(fresh)
     if place.stat().st_uid != os.geteuid():
-        raise EmbeddedServerFailed(f"{place} belongs to another user: remove it")
+        raise EmbeddedHomeFailed(f"{place} belongs to another user: remove it")
     return place / parts[0].name
 
 

@@ -10,8 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from horolog.infrastructure.embedded import EmbeddedServers
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("horolog", deadline=None)
+settings.load_profile("horolog")
 
 _CLEAN_UP = """
 import shutil, sys

@@ -1,0 +1,134 @@
+"""From what is to be seen to what needs attention: pure, so that each rule has its test.
+
+A finding that needs attention says what to do. What heals by itself within seconds (a takeover, a
+retry) is told and needs none.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from horolog.application.health import COUNT_LIMIT, QueueHealth, StoreHealth
+
+LATE_S = 5.0
+"""Fires this late are worth a look: a takeover after a crash takes about as long."""
+
+CLOCK_S = 1.0
+"""Clocks this far apart are worth a look. Decisions use the database's clock, so nothing breaks."""
+
+STUCK_S = 60.0
+"""Claimed or running, and this long past the moment at which somebody should have looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``do`` is what a person has to do; empty where nothing has to be done."""
+
+    what: str
+    do: str = ""
+
+    @property
+    def needs_attention(self) -> bool:
+        return bool(self.do)
+
+
+def findings(
+    store: StoreHealth | None, queue: QueueHealth | None, *, queue_error: str = ""
+) -> list[Finding]:
+    """Everything worth saying; ``None`` for a service that is away."""
+    found = [] if store is None else list(_store(store))
+    if queue is None:
+        found.append(
+            Finding(
+                f"NATS is away: {queue_error}",
+                "start NATS or correct HOROLOG_NATS_URL; until then nothing is lost, only late",
+            )
+        )
+    else:
+        found.extend(_queue(queue))
+    return found
+
+
+def _store(store: StoreHealth) -> Iterator[Finding]:
+    yield from _processes(store)
+    yield from _lateness(store)
+    yield from _handlers(store)
+    if abs(store.clock_offset_s) > CLOCK_S + store.round_trip_s:
+        side = "behind" if store.clock_offset_s > 0 else "ahead of"
+        yield Finding(
+            f"this machine's clock is {abs(store.clock_offset_s):.1f} s {side} the database's",
+            "synchronise both by NTP; fire times follow the database's clock",
+        )
+    for letters in store.dead_letters:
+        owner = letters.owner or "nobody"
+        option = f" --owner {letters.owner}" if letters.owner else ""
+        yield Finding(
+            f"{_count(letters.depth)} dead letters are owned by {owner}, the oldest since"
+            f" {letters.oldest.isoformat(timespec='seconds')}",
+            f"horolog dead-letters list{option}, then replay or discard",
+        )
+    for follower in store.followers:
+        if follower.lag:
+            yield Finding(f"follower {follower.name} is {follower.lag} positions behind the log")
+
+
+def _processes(store: StoreHealth) -> Iterator[Finding]:
+    scanners = store.alive("scanner")
+    wanted = store.jobs.get("active", 0) > 0 or bool(store.waiting)
+    if not scanners and wanted:
+        yield Finding("no scanner is alive: nothing fires", "run horolog scanner")
+    elif store.unowned and scanners:
+        yield Finding(
+            f"{store.unowned} of {store.partitions} partitions have no leader",
+            "wait for one lease; if it stays so, read the scanners' output",
+        )
+    if not store.alive("worker") and any(one.state == "claimed" for one in store.waiting):
+        yield Finding(
+            "no worker is alive: what is claimed waits", "run horolog worker module:worker"
+        )
+
+
+def _lateness(store: StoreHealth) -> Iterator[Finding]:
+    if store.late_fires and store.lateness_s > LATE_S:
+        yield Finding(
+            f"{_count(store.late_fires)} fires are late, the oldest by {store.lateness_s:.0f} s",
+            "see whether the scanners are alive and NATS answers; add scanners if it grows",
+        )
+    if store.overdue_looks:
+        yield Finding(
+            f"{_count(store.overdue_looks)} claims or attempts are past their window or lease by"
+            f" more than {STUCK_S:.0f} s and nobody has looked",
+            "see whether a scanner leads their partitions",
+        )
+    if store.unpublished:
+        yield Finding(f"{_count(store.unpublished)} claims are not known to be in the queue yet")
+
+
+def _handlers(store: StoreHealth) -> Iterator[Finding]:
+    """Occurrences that no living worker has a handler for: they wait, and somebody has to know."""
+    workers = store.alive("worker")
+    if not workers or any(worker.handlers is None for worker in workers):
+        return
+    handled = {name for worker in workers for name in worker.handlers or ()}
+    waiting: dict[str, int] = {}
+    for one in store.waiting:
+        if one.state in ("claimed", "retrying") and one.name not in handled:
+            waiting[one.name] = waiting.get(one.name, 0) + one.count
+    for name, count in waiting.items():
+        yield Finding(
+            f"{_count(count)} occurrences wait for handler {name!r}, which no living worker has",
+            f"run a worker that handles {name!r}, or cancel the job",
+        )
+
+
+def _queue(queue: QueueHealth) -> Iterator[Finding]:
+    if not queue.stream:
+        yield Finding("the ready stream does not exist yet: a scanner makes it")
+    elif queue.max_messages > 0 and queue.messages >= 0.9 * queue.max_messages:
+        yield Finding(
+            f"the ready stream is nearly full: {queue.messages} of {queue.max_messages} messages",
+            "add workers; claiming pauses at the bound and nothing is lost",
+        )
+
+
+def _count(number: int) -> str:
+    return f"{number} or more" if number >= COUNT_LIMIT else str(number)

@@ -1,0 +1,146 @@
+"""The health of a namespace as its tables tell it: every query bounded, none takes a lock."""
+
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any, cast
+
+from horolog.application.health import (
+    COUNT_LIMIT,
+    DeadLetterDepth,
+    Follower,
+    Instance,
+    StoreHealth,
+    Waiting,
+)
+from horolog.infrastructure.postgres.database import Database, Row
+from horolog.infrastructure.postgres.migrate import check_schema, migrations
+
+STUCK_AFTER = "60 seconds"
+
+_CLOCK = "SELECT clock_timestamp(), current_setting('server_version')"
+
+_SCHEMA = "SELECT max(number) FROM :schema.migrations"
+
+_POSITION = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM :schema.positions"
+
+_JOBS = """
+    SELECT status, count(*) FROM (SELECT status FROM :schema.jobs LIMIT %(limit)s) j GROUP BY status
+"""
+
+# next_runs_fires, a bounded range of each partition.
+_LATE = """
+    SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(d.due_at)), 0)::float8
+    FROM :schema.partitions p CROSS JOIN LATERAL (
+        SELECT r.due_at FROM :schema.next_runs r
+        WHERE r.partition = p.partition AND NOT r.look AND r.due_at <= clock_timestamp()
+        ORDER BY r.due_at, r.id LIMIT 10000) d
+"""
+
+# next_runs_looks, a bounded range of each partition.
+_OVERDUE = """
+    SELECT count(*)
+    FROM :schema.partitions p CROSS JOIN LATERAL (
+        SELECT FROM :schema.next_runs r
+        WHERE r.partition = p.partition AND r.look
+          AND r.due_at < clock_timestamp() - %(stuck)s::interval
+        ORDER BY r.due_at, r.id LIMIT 10000) d
+"""
+
+# next_runs_looks holds the unfinished only, and the claimed ones are few in a healthy system.
+_UNPUBLISHED = """
+    SELECT count(*)
+    FROM :schema.partitions p CROSS JOIN LATERAL (
+        SELECT FROM :schema.next_runs r
+        WHERE r.partition = p.partition AND r.look AND r.state = 'claimed'
+          AND r.position > p.published
+        LIMIT 10000) d
+"""
+
+_PARTITIONS = """
+    SELECT CASE WHEN lease_until >= clock_timestamp() THEN instance END AS leader, count(*)
+    FROM :schema.partitions GROUP BY leader
+"""
+
+_INSTANCES = """
+    SELECT instance, role, started_at, seen_until >= clock_timestamp(), details
+    FROM :schema.instances ORDER BY role, started_at LIMIT 1000
+"""
+
+# dead_letters_owner.
+_DEAD = """
+    SELECT owner, count(*), min(since)
+    FROM (SELECT owner, since FROM :schema.dead_letters LIMIT %(limit)s) d
+    GROUP BY owner ORDER BY count(*) DESC, owner LIMIT 100
+"""
+
+# next_runs_unfinished, from its beginning.
+_WAITING = """
+    SELECT j.name, j.queue, r.state, count(*),
+           extract(epoch FROM clock_timestamp() - min(r.due_at))::float8
+    FROM (SELECT job_id, state, due_at FROM :schema.next_runs
+          WHERE kind <> 'job' LIMIT %(limit)s) r
+    JOIN :schema.jobs j ON j.id = r.job_id
+    GROUP BY j.name, j.queue, r.state ORDER BY count(*) DESC, j.name LIMIT 1000
+"""
+
+_FOLLOWERS = "SELECT follower, position FROM :schema.tracking ORDER BY follower LIMIT 1000"
+
+_COUNTERS = "SELECT name, value FROM :schema.counters ORDER BY name LIMIT 1000"
+
+
+class PostgresHealth:
+    """As :class:`horolog.application.health.ReadsStoreHealth` promises."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def store_health(self) -> StoreHealth:
+        check_schema(self._database)
+        server, offset_s, round_trip_s = self._clock()
+        (late, lateness_s) = self._one(_LATE)
+        (position,) = self._one(_POSITION)
+        leaders: dict[str | None, int] = dict(self._all(_PARTITIONS))
+        return StoreHealth(
+            server=server,
+            schema=self._one(_SCHEMA)[0],
+            schema_of_code=migrations()[-1].number,
+            clock_offset_s=offset_s,
+            round_trip_s=round_trip_s,
+            position=position,
+            jobs=dict(self._all(_JOBS)),
+            late_fires=late,
+            lateness_s=lateness_s,
+            overdue_looks=self._one(_OVERDUE)[0],
+            partitions=sum(leaders.values()),
+            unowned=leaders.get(None, 0),
+            leaders={name: count for name, count in leaders.items() if name is not None},
+            unpublished=self._one(_UNPUBLISHED)[0],
+            instances=[_instance(row) for row in self._all(_INSTANCES)],
+            dead_letters=[DeadLetterDepth(*row) for row in self._all(_DEAD)],
+            waiting=[Waiting(*row) for row in self._all(_WAITING)],
+            followers=[Follower(name, at, position - at) for name, at in self._all(_FOLLOWERS)],
+            counters=dict(self._all(_COUNTERS)),
+        )
+
+    def _clock(self) -> tuple[str, float, float]:
+        """The server's version, how far its clock is ahead of ours, and how well that is known."""
+        self._one(_CLOCK)  # connects, so that the next one measures a round trip and no more
+        before, started = datetime.now(UTC), perf_counter()
+        instant, version = self._one(_CLOCK)
+        round_trip_s = perf_counter() - started
+        offset_s = (instant - before).total_seconds() - round_trip_s / 2
+        return version, round(offset_s, 6), round(round_trip_s, 6)
+
+    def _one(self, text: str) -> Row:
+        return self._all(text)[0]
+
+    def _all(self, text: str) -> list[Any]:
+        params = {"limit": COUNT_LIMIT, "stuck": STUCK_AFTER}
+        return self._database.query(self._database.sql(text), params)
+
+
+def _instance(row: Row) -> Instance:
+    details: dict[str, Any] = row[4]
+    names = details.get("handlers")
+    handlers = [str(name) for name in cast("list[Any]", names)] if isinstance(names, list) else None
+    return Instance(*row[:4], handlers=handlers, details=details)

@@ -1,0 +1,148 @@
+"""The options that state a job's payload and policies: of `job register` and `job update`.
+
+An option that was not given is absent, so that `update` changes nothing that was not named.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+if TYPE_CHECKING:
+    from horolog.domain.retry import Retry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+RETRY = ("max_attempts", "retry_base", "retry_factor", "retry_cap", "retry_jitter")
+POLICIES = (
+    "queue",
+    "priority",
+    "timeout",
+    "overlap",
+    "catch_up",
+    "catch_up_window",
+    "concurrency_limit",
+    "owner",
+)
+
+_OPTIONS = [
+    click.option(
+        "--payload", metavar="JSON", help="The handler's arguments; @FILE or - reads them."
+    ),
+    click.option("--queue", metavar="Q", help="Which workers run it.  [default: default]"),
+    click.option("--priority", type=int, metavar="N", help="-100 to 100.  [default: 0]"),
+    click.option("--timeout", type=float, metavar="S", help="The longest that a run may take."),
+    click.option(
+        "--overlap",
+        type=click.Choice(["allow", "skip", "buffer_one"]),
+        help="What a fire time does while a run is unfinished.  [default: allow]",
+    ),
+    click.option(
+        "--catch-up",
+        type=click.Choice(["latest", "all", "skip"]),
+        help="Which fire times of an outage still run.  [default: latest]",
+    ),
+    click.option(
+        "--catch-up-window", type=float, metavar="S", help="How late a run may still start."
+    ),
+    click.option(
+        "--concurrency-limit", type=int, metavar="N", help="Runs of one --concurrency-key at once."
+    ),
+    click.option("--owner", metavar="WHO", help="Who looks at its dead letters."),
+    click.option("--label", "labels", multiple=True, metavar="K=V", help="Repeatable."),
+    click.option(
+        "--max-attempts", "--retry-max-attempts", type=int, metavar="N", help="[default: 5]"
+    ),
+    click.option("--retry-base", type=float, metavar="S", help="The first delay.  [default: 1]"),
+    click.option("--retry-factor", type=float, metavar="F", help="Its growth.  [default: 2]"),
+    click.option("--retry-cap", type=float, metavar="S", help="The longest.  [default: 3600]"),
+    click.option(
+        "--retry-jitter", type=float, metavar="F", help="0 to 1, added at random.  [default: 0.1]"
+    ),
+]
+
+
+def job_options(function: F) -> F:
+    """Adds the options; the function gets them under their names."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def taken_policies(options: dict[str, Any], *, retry: "Retry | None" = None) -> dict[str, Any]:
+    """Takes payload and policies out of ``options``: those that were given, as the API takes them.
+
+    A retry option changes that one value of ``retry``. Raises ``InvalidPayload``,
+    ``InvalidPolicy``.
+    """
+    given: dict[str, Any] = {
+        name: value for name in POLICIES if (value := options.pop(name)) is not None
+    }
+    payload = options.pop("payload")
+    if payload is not None:
+        given["payload"] = read_payload(payload)
+    labels: tuple[str, ...] = options.pop("labels")
+    if labels:
+        given["labels"] = read_labels(labels)
+    changed = {
+        name.removeprefix("retry_"): value
+        for name in RETRY
+        if (value := options.pop(name)) is not None
+    }
+    if changed:
+        given["retry"] = _retry(changed, retry)
+    return given
+
+
+def read_payload(text: str) -> dict[str, Any]:
+    """A JSON object, from the text, a file (``@path``) or standard input (``-``)."""
+    from horolog.domain.errors import InvalidPayload
+
+    if text == "-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidPayload(f"--payload {text}: cannot be read: {error}") from None
+    try:
+        payload: object = json.loads(text)
+    except ValueError as error:
+        shown = text if len(text) <= 40 else f"{text[:40]}…"
+        raise InvalidPayload(f"--payload {shown!r} is not JSON: {error}") from None
+    if not isinstance(payload, dict):
+        raise InvalidPayload(
+            f"--payload is a JSON {type(payload).__name__}: it takes an object whose names are"
+            ' the handler\'s arguments, such as {"amount": 10}'
+        )
+    return cast("dict[str, Any]", payload)
+
+
+def read_labels(labels: tuple[str, ...]) -> dict[str, str]:
+    """``K=V`` pairs."""
+    pairs = [label.partition("=") for label in labels]
+    for name, equals, _ in pairs:
+        if not equals or not name:
+            raise click.UsageError(
+                f"--label {name!r} is no pair such as region=us", click.get_current_context()
+            )
+    return {name: value for name, _, value in pairs}
+
+
+def _retry(changed: dict[str, Any], present: "Retry | None") -> "Retry":
+    from pydantic import ValidationError
+
+    from horolog.domain.errors import InvalidPolicy
+    from horolog.domain.retry import Retry
+
+    values = {} if present is None else present.model_dump()
+    try:
+        return Retry.model_validate(values | changed)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        option = "--max-attempts" if name == "max_attempts" else f"--retry-{name}"
+        raise InvalidPolicy(f"{option} {first['input']}: {first['msg']}") from None

@@ -1,0 +1,140 @@
+"""The entry point of the command line, and what its exit status says.
+
+    0  done
+    1  refused (or: `verify` found a violation, `doctor` something that needs attention)
+    2  wrong usage: an unknown command or option, a setting that cannot be read
+    3  a service is away
+
+Whatever is refused is one line on stderr and no traceback. Standard output carries the answer and
+nothing else, so that it can be piped; with ``--json`` it is JSON.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from horolog.interface.cli.lazy_group import Lazy, LazyGroup
+
+DONE: Final = 0
+REFUSED: Final = 1
+USAGE: Final = 2
+AWAY: Final = 3
+INTERRUPTED: Final = 130
+
+_CLI = "horolog.interface.cli"
+
+SECTIONS: Final = {
+    "First steps": {
+        "demo": Lazy(f"{_CLI}.demo:demo", "Watch jobs of every kind run; ends with an account."),
+        "dev": Lazy(f"{_CLI}.dev:dev", "Servers that keep their data, a scanner and a worker."),
+        "schedule": Lazy(f"{_CLI}.schedule:schedule", "Preview when a schedule fires."),
+    },
+    "Jobs": {
+        "job": Lazy(f"{_CLI}.jobs:job", "Register, look at and change jobs."),
+        "occurrence": Lazy(f"{_CLI}.occurrences:occurrence", "The execution log."),
+        "dead-letters": Lazy(f"{_CLI}.dead_letters:dead_letters", "What nobody will retry."),
+        "log": Lazy(f"{_CLI}.log:log", "The events, in their order."),
+    },
+    "Running it": {
+        "migrate": Lazy(f"{_CLI}.processes:migrate", "Create or upgrade the schema."),
+        "scanner": Lazy(f"{_CLI}.processes:scanner", "One scanner process."),
+        "worker": Lazy(f"{_CLI}.processes:worker", "One worker process."),
+        "doctor": Lazy(f"{_CLI}.doctor:doctor", "What needs attention, and what to do."),
+        "verify": Lazy(f"{_CLI}.verify:verify", "Check the whole log against the invariants."),
+    },
+}
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"horolog {version('horolog')}")
+        ctx.exit()
+
+
+cli = LazyGroup(
+    name="horolog",
+    sections=SECTIONS,
+    help="An event-sourced job scheduler: every change in a job's life is an event in a log.",
+    epilog="New here? `horolog demo`. Then `horolog dev`, and in a second terminal"
+    " `horolog job register echo --every 2` and `horolog log --follow`.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Show the version and exit.",
+        )
+    ],
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command and exits with its status."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit status."""
+    from horolog.domain.errors import HorologError
+
+    try:
+        status = cli.main(arguments, prog_name="horolog", standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        return _refuse(_usage_line(error), USAGE)
+    except click.ClickException as error:
+        return _refuse(error.format_message(), error.exit_code)
+    except HorologError as error:
+        return _refuse(str(error), status_of(error))
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`| head`). Python would complain once more
+        # when it flushes standard output at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    return status if isinstance(status, int) else DONE
+
+
+def status_of(error: Exception) -> int:
+    """The exit status that tells a refusal from wrong usage and from a service that is away.
+
+    A database without the schema, or with a newer one, answers: that is a refusal.
+    """
+    from horolog.domain.errors import (
+        InvalidSetting,
+        QueueUnavailable,
+        SchemaMissing,
+        SchemaTooNew,
+        StoreUnavailable,
+    )
+
+    if isinstance(error, SchemaMissing | SchemaTooNew):
+        return REFUSED
+    if isinstance(error, StoreUnavailable | QueueUnavailable):
+        return AWAY
+    return USAGE if isinstance(error, InvalidSetting) else REFUSED
+
+
+def _usage_line(error: click.UsageError) -> str:
+    message = error.format_message().strip().rstrip(".")
+    if error.ctx is None:
+        return message
+    return f"{message} (see {error.ctx.command_path} --help)"
+
+
+def _refuse(message: str, status: int) -> int:
+    click.echo(f"horolog: {' '.join(message.split())}", err=True)
+    return status
+
+
+if __name__ == "__main__":
+    main()

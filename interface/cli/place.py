@@ -1,0 +1,94 @@
+"""Where a command goes: the options that every command has, and the client that they lead to.
+
+An option comes before the environment, which only :mod:`horolog.interface.settings` reads.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from horolog.interface.cli.rendering import Output
+
+if TYPE_CHECKING:
+    from horolog.interface.scheduler import Scheduler
+
+    from horolog.interface.settings import Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_OPTIONS = [
+    click.option("--database-url", metavar="URL", help="Postgres.  [env: HOROLOG_DATABASE_URL]"),
+    click.option("--nats-url", metavar="URL", help="NATS.  [env: HOROLOG_NATS_URL]"),
+    click.option("--home", metavar="DIR", help="Embedded servers.  [env: HOROLOG_HOME; .horolog]"),
+    click.option("--namespace", metavar="NAME", help="[env: HOROLOG_NAMESPACE; horolog]"),
+    click.option("--actor", metavar="WHO", help="Who the events say did it.  [default: user@host]"),
+    click.option("--json", "as_json", is_flag=True, help="JSON instead of text."),
+]
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the options said; ``None`` where they did not."""
+
+    database_url: str | None = None
+    nats_url: str | None = None
+    home: str | None = None
+    namespace: str | None = None
+    actor: str | None = None
+
+    def settings(self) -> "Settings":
+        """Raises ``InvalidSetting``."""
+        from horolog.interface.settings import Settings
+
+        return Settings.read(
+            self.database_url,
+            nats_url=self.nats_url,
+            home=self.home,
+            namespace=self.namespace,
+            actor=self.actor,
+        )
+
+    def arguments(self) -> list[str]:
+        """The same place, as options for another `horolog` process."""
+        options = {
+            "--database-url": self.database_url,
+            "--nats-url": self.nats_url,
+            "--home": self.home,
+            "--namespace": self.namespace,
+            "--actor": self.actor,
+        }
+        return [part for name, value in options.items() if value for part in (name, value)]
+
+    @contextmanager
+    def scheduler(self) -> "Generator[Scheduler]":
+        """A client of this place."""
+        from horolog.interface.scheduler import Scheduler
+
+        with Scheduler(
+            self.database_url, home=self.home, namespace=self.namespace, actor=self.actor
+        ) as scheduler:
+            yield scheduler
+
+
+def at_a_place(function: Callable[..., R]) -> Callable[..., R]:
+    """Adds the options; the function gets a :class:`Place` and an :class:`Output` first."""
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> R:
+        place = Place(
+            **{
+                name: options.pop(name)
+                for name in ("database_url", "nats_url", "home", "namespace", "actor")
+            }
+        )
+        output = Output(as_json=options.pop("as_json"))
+        return function(place, output, *arguments, **options)
+
+    for option in reversed(_OPTIONS):
+        call = option(call)
+    return call

@@ -1,0 +1,179 @@
+"""What a command shows: tables that fit for people, JSON for programs, progress for the patient.
+
+With ``--json`` standard output carries one document, or one object a line where the output is a
+stream, and nothing else. Times are ISO 8601 with their offset, durations are seconds. Colour and
+live views appear on a terminal only, and never where NO_COLOR is set (rich sees to that).
+"""
+
+import json
+import sys
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol, cast
+from uuid import UUID
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPED_WIDTH = 400
+"""Columns of a table that is not read on a terminal: nothing is folded for `grep` and `awk`."""
+
+
+class Output:
+    """Where a command's answer goes."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def document(self, value: object) -> None:
+        """One JSON document."""
+        click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
+
+    def line(self, value: object) -> None:
+        """One JSON object on a line of its own, at once."""
+        click.echo(json.dumps(plain(value), ensure_ascii=False, separators=(", ", ": ")))
+        sys.stdout.flush()
+
+    def say(self, text: str) -> None:
+        """A sentence for people; nothing where the answer is JSON."""
+        if not self.as_json:
+            click.echo(text)
+
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        empty: str,
+        whole: Sequence[str] = ("id",),
+    ) -> None:
+        """A table for people; ``empty`` is said where there are no rows.
+
+        On a narrow terminal columns are folded, except those that people copy (``whole``).
+        """
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(column, overflow="fold", no_wrap=column in whole)
+        for row in rows:
+            table.add_row(*(_cell(value) for value in row))
+        if table.row_count == 0:
+            click.echo(empty)
+        else:
+            console().print(table)
+
+    def fields(self, values: Mapping[str, object]) -> None:
+        """One thing, a line for each of its fields that has a value."""
+        shown = {name: value for name, value in values.items() if value not in (None, "", {}, [])}
+        width = max((len(name) for name in shown), default=0)
+        for name, value in shown.items():
+            click.echo(f"{click.style(name.ljust(width), dim=True)}  {text(value)}")
+
+    @contextmanager
+    def progress(self, what: str, total: float | None = None) -> Generator["Advances"]:
+        """A bar on a terminal's stderr; the body says how much is done, and of how much."""
+        if self.as_json or not sys.stderr.isatty():
+            yield _silently
+            return
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        display = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f}"),
+            TimeElapsedColumn(),
+            console=console(stderr=True),
+            transient=True,
+        )
+        with display:
+            task = display.add_task(what, total=total)
+
+            def advance(done: float, of: float | None = None) -> None:
+                display.update(task, completed=done, total=total if of is None else of)
+
+            yield advance
+
+
+class Advances(Protocol):
+    """Told now and then how much is done, in all, and of how much where that is known."""
+
+    def __call__(self, done: float, of: float | None = None) -> None: ...
+
+
+def _silently(done: float, of: float | None = None) -> None:
+    del done, of
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """A console on standard output or error; wide where nobody looks at it on a terminal."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PIPED_WIDTH
+    return Console(file=stream, width=width, highlight=False, emoji=False, markup=False)
+
+
+def plain(value: object) -> Any:
+    """The JSON value of whatever the API returns."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[object, object]", value)
+        return {str(name): plain(item) for name, item in mapping.items()}
+    if hasattr(value, "model_dump"):
+        return plain(cast("Any", value).model_dump(mode="json"))
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Iterable):
+        return [plain(item) for item in cast("Iterable[object]", value)]
+    return str(value)
+
+
+def text(value: object) -> str:
+    """A value as people read it: times to the millisecond, absent ones as nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds" if value.microsecond else "seconds")
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, str):
+        return value
+    value = plain(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_STATE_STYLES = {
+    "active": "green",
+    "succeeded": "green",
+    "running": "cyan",
+    "claimed": "cyan",
+    "retrying": "yellow",
+    "paused": "yellow",
+    "dead": "red",
+    "cancelled": "dim",
+    "completed": "dim",
+    "skipped": "dim",
+    "discarded": "dim",
+}
+
+
+def _cell(value: object) -> Any:
+    from rich.text import Text
+
+    shown = text(value)
+    return Text(shown, style=_STATE_STYLES.get(shown, ""))

@@ -1,0 +1,56 @@
+"""`horolog schedule`: when a schedule fires, without any server."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from horolog.interface.cli.lazy_group import NamedGroup
+from horolog.interface.cli.rendering import Output, text
+from horolog.interface.cli.schedule_options import aware_instant, schedule_options, taken_schedule
+
+
+@click.group(cls=NamedGroup)
+def schedule() -> None:
+    """When a schedule fires. Needs no server."""
+
+
+@schedule.command()
+@schedule_options
+@click.option("-n", "count", type=click.IntRange(1, 10_000), default=10, show_default=True,
+              help="How many fire times.")  # fmt: skip
+@click.option("--after", metavar="T", help="The instant to ask from.  [default: now]")
+@click.option("--month", is_flag=True, help="A picture of the first month, by day and hour.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON array instead of a table.")
+def preview(count: int, after: str | None, month: bool, as_json: bool, **options: Any) -> None:
+    """The next fire times, each with its local time and what a clock change did to it.
+
+    For example: horolog schedule preview --cron "30 2 * * *" --zone America/New_York
+    --after 2027-03-13T00:00:00-05:00 --month
+    """
+    from horolog.domain.schedule import tzdata_version
+
+    zone: str | None = options["zone"]
+    stated = taken_schedule(options)
+    assert stated is not None
+    begin = datetime.now(UTC) if after is None else aware_instant("--after", after, zone)
+    stated = stated.anchored(begin)
+    output = Output(as_json=as_json)
+    fires = stated.upcoming(begin, count)
+    if as_json:
+        output.document(fires)
+        return
+    local = zone or "UTC"
+    output.table(
+        ["instant (UTC)", f"local ({local})", "day", "note"],
+        [(text(fire.at), text(fire.local), f"{fire.local:%a}", fire.note) for fire in fires],
+        empty=f"no fire time after {text(begin)}",
+        whole=("instant (UTC)", f"local ({local})"),
+    )
+    if month and fires:
+        from horolog.interface.cli.month_picture import month_picture
+
+        click.echo()
+        for line in month_picture(stated, fires[0]):
+            click.echo(line)
+    click.echo(click.style(f"\nzone data: tzdata {tzdata_version()}", dim=True))

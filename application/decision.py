@@ -49,8 +49,10 @@ class Guard:
     """What a decision rests on, checked under the log lock.
 
     ``next_run``: the index row ``id`` is at ``version`` (and due at ``due``, where that is given).
-    ``job``: the job is at ``version``; 0 means that it must not exist. ``partition``: the stream is
-    at ``version`` and no other instance holds a running lease.
+    ``job``: the job is at ``version``; 0 means that it must not exist; where ``due`` is given, that
+    is still its next fire time (a claim moves it on without a new version). ``partition``: the
+    stream is at ``version`` and no other instance holds a running lease. Whatever the guard, the
+    place of each event must be free: that is all there is to check for ``nothing``.
     """
 
     kind: GuardKind
@@ -80,9 +82,9 @@ def decide_on_job(
     before: JobState | None, job_id: UUID, events: Sequence[JobEvent]
 ) -> tuple[Decision, JobState]:
     """The decision that appends ``events`` to a job, and the state after them."""
-    version = 0 if before is None else before.version
+    version, fire = (0, None) if before is None else (before.version, before.next_fire)
     state = before
-    decision = Decision(Guard("job", job_id, version), -1)
+    decision = Decision(Guard("job", job_id, version, fire), -1)
     for event in events:
         state = evolve_job(state, job_id, event)
         decision.events.append(NewEvent(job_id, state.version, event))

@@ -6,41 +6,23 @@ unknown whether the batch was written. It is then sent again: what is already in
 by its guard, and a refused decision whose events stand in the log, byte for byte, was ours.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from time import monotonic, sleep
-from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
-from psycopg.types.json import Jsonb
 
-from horolog.application.decision import Decision, GuardKind
+from horolog.application.decision import Decision
 from horolog.application.log import Appended, Fences, Recorded, Verdict
 from horolog.domain.errors import StoreUnavailable, VersionConflict
 from horolog.domain.event import read_event
-from horolog.domain.occurrence_events import OccurrenceEvent
-from horolog.infrastructure.postgres.arrays import (
-    Booleans,
-    Bytes,
-    Floats,
-    Instants,
-    Ints,
-    PackedArray,
-    SmallInts,
-    Texts,
-    Uuids,
-)
+from horolog.infrastructure.postgres.arrays import Ints, Uuids
 from horolog.infrastructure.postgres.database import Database, Row
+from horolog.infrastructure.postgres.packing import ARGUMENTS, packed
 
-T = TypeVar("T")
-
-_GUARDS: dict[GuardKind, int] = {"nothing": 0, "next_run": 1, "job": 2, "partition": 3}
 _VERDICTS: dict[int, Verdict] = {0: "accepted", 1: "conflict", 2: "stale"}
 
 _APPEND = "SELECT verdicts, last_position, recorded_at FROM :schema.append({})"
-_ARGUMENTS = 42
 
 # Both tables' primary keys serve it; a stream is in one of them.
 _STREAM = """
@@ -86,7 +68,7 @@ class PostgresLog:
         self.database = database
         self._news_horizon_s = news_horizon_s
         self._patience_s = patience_s
-        placeholders = ", ".join(["%b"] * _ARGUMENTS)
+        placeholders = ", ".join(["%b"] * ARGUMENTS)
         self._append = database.sql(_APPEND.format(placeholders))
         self._stream = database.sql(_STREAM)
         self._log = database.sql(_LOG)
@@ -95,7 +77,7 @@ class PostgresLog:
 
     def append(self, decisions: Sequence[Decision], fences: Fences | None = None) -> Appended:
         """As :class:`horolog.application.log.AppendsToLog` promises."""
-        batch = _packed(decisions, fences, self._news_horizon_s)
+        batch = packed(decisions, fences, self._news_horizon_s)
         deadline = monotonic() + self._patience_s
         interrupted = False
         while True:
@@ -104,8 +86,7 @@ class PostgresLog:
                 break
             except psycopg.errors.UniqueViolation as error:
                 raise VersionConflict(
-                    "an event with this stream and version is in the log already:"
-                    " read again and decide anew"
+                    "another job has this key: read again and decide anew"
                 ) from error
             except StoreUnavailable:
                 # The first repetition is free: most often one pooled connection was stale.
@@ -159,116 +140,3 @@ def _recorded(row: Row) -> Recorded:
     where = f"at position {position} ({stream}:{version})"
     event = read_event(topic, bytes(state), where=where)
     return Recorded(position, recorded_at, stream, version, event)
-
-
-def _packed(
-    decisions: Sequence[Decision], fences: Fences | None, news_horizon_s: float
-) -> list[Any]:
-    """The arguments of the database function, in its order."""
-    tokens: Mapping[int, int] = {} if fences is None else fences.tokens
-    guards = [decision.guard for decision in decisions]
-    return [
-        SmallInts([_GUARDS[guard.kind] for guard in guards]),
-        Uuids([guard.id for guard in guards]),
-        Ints([guard.version for guard in guards]),
-        Instants([guard.due for guard in guards]),
-        SmallInts([decision.partition for decision in decisions]),
-        None if fences is None else fences.instance,
-        SmallInts(list(tokens.keys())),
-        Ints(list(tokens.values())),
-        *_packed_events(decisions),
-        *_packed_next_runs(decisions),
-        *_packed_drops(decisions),
-        *_packed_executions(decisions),
-        _packed_cold(decisions),
-        news_horizon_s,
-    ]
-
-
-def _packed_events(decisions: Sequence[Decision]) -> list[PackedArray]:
-    of, rows = _numbered(decisions, lambda decision: decision.events)
-    return [
-        Ints(of),
-        Uuids([row.stream for row in rows]),
-        Ints([row.version for row in rows]),
-        Texts([row.event.topic for row in rows]),
-        Bytes([row.event.to_json() for row in rows]),
-        Booleans([isinstance(row.event, OccurrenceEvent) for row in rows]),
-    ]
-
-
-def _packed_next_runs(decisions: Sequence[Decision]) -> list[PackedArray]:
-    of, rows = _numbered(decisions, lambda decision: decision.next_runs)
-    return [
-        Ints(of),
-        Uuids([row.id for row in rows]),
-        Uuids([row.job_id for row in rows]),
-        SmallInts([row.partition for row in rows]),
-        Instants([row.due_at for row in rows]),
-        Floats([row.look_after_s for row in rows]),
-        Booleans([row.look for row in rows]),
-        Texts([row.state for row in rows]),
-        Texts([row.kind for row in rows]),
-        Ints([row.version for row in rows]),
-        Instants([row.fire_time for row in rows]),
-        Ints([row.attempt for row in rows]),
-        Ints([row.failures for row in rows]),
-        Ints([row.fires for row in rows]),
-    ]
-
-
-def _packed_drops(decisions: Sequence[Decision]) -> list[PackedArray]:
-    of, ids = _numbered(decisions, lambda decision: decision.dropped)
-    return [Ints(of), Uuids(ids)]
-
-
-def _packed_executions(decisions: Sequence[Decision]) -> list[PackedArray]:
-    of, rows = _numbered(decisions, lambda decision: decision.executions)
-    return [
-        Ints(of),
-        Uuids([row.id for row in rows]),
-        Uuids([row.job_id for row in rows]),
-        SmallInts([row.partition for row in rows]),
-        Instants([row.fire_time for row in rows]),
-        Texts([row.kind for row in rows]),
-        Texts([row.state for row in rows]),
-        Ints([row.version for row in rows]),
-        Ints([row.attempt for row in rows]),
-        Ints([row.failures for row in rows]),
-    ]
-
-
-def _packed_cold(decisions: Sequence[Decision]) -> Jsonb | None:
-    """The rows that change seldom, as one document; ``None`` on the hot path."""
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for number, decision in enumerate(decisions, 1):
-        for row in decision.jobs:
-            tables.setdefault("jobs", []).append({"of": number, **asdict(row)})
-        for row in decision.dead_letters:
-            tables.setdefault("dead_letters", []).append({"of": number, **asdict(row)})
-        for identity in decision.revived:
-            row = {"of": number, "id": identity, "finished": False}
-            tables.setdefault("revived", []).append(row)
-        for identity in decision.discarded:
-            row = {"of": number, "id": identity, "finished": True}
-            tables.setdefault("revived", []).append(row)
-        for row in decision.leaders:
-            tables.setdefault("leaders", []).append({"of": number, **asdict(row)})
-    return Jsonb(tables, dumps=_dumps) if tables else None
-
-
-def _dumps(document: object) -> str:
-    return json.dumps(document, default=str, separators=(",", ":"))
-
-
-def _numbered(
-    decisions: Sequence[Decision], part: Callable[[Decision], Sequence[T]]
-) -> tuple[list[int], list[T]]:
-    """One kind of row of all decisions, with the number (from 1) of the decision of each."""
-    numbers: list[int] = []
-    rows: list[T] = []
-    for number, decision in enumerate(decisions, 1):
-        found = part(decision)
-        rows.extend(found)
-        numbers.extend([number] * len(found))
-    return numbers, rows

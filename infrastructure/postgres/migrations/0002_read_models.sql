@@ -99,6 +99,25 @@ CREATE TABLE :schema.tracking (
     moved_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- Moves a follower on, in the transaction of what it wrote; raises where it has been there already,
+-- so that a second process, or a repetition, takes its writes back.
+CREATE FUNCTION :schema.track(name text, reached bigint) RETURNS bigint
+    LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    moved bigint;
+BEGIN
+    INSERT INTO :schema.tracking AS t (follower, position) VALUES (name, reached)
+    ON CONFLICT (follower) DO UPDATE SET position = excluded.position, moved_at = now()
+    WHERE t.position < excluded.position
+    RETURNING t.position INTO moved;
+    IF moved IS NULL THEN
+        RAISE EXCEPTION 'follower % has been at position % already', name, reached
+            USING ERRCODE = 'unique_violation';
+    END IF;
+    RETURN moved;
+END $$;
+
 -- Creates the month's partitions of the two big tables for the months around now. The bounds are
 -- ids, which begin with 48 bits of fire time. A month for which the rest already holds rows stays
 -- there. Serialised by an advisory lock: many processes may call it at once.

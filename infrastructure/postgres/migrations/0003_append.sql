@@ -9,8 +9,9 @@
 --
 -- A decision is refused alone: its neighbours in the batch go on. guard_of says what it rests on:
 --   0 nothing   1 a next_runs row at this version (and due time, where given)
---   2 a job at this version (0: it must not exist)   3 a partition at this version, unleased
--- Verdicts: 0 accepted, 1 a guard no longer holds, 2 a newer leader was elected.
+--   2 a job at this version (0: it must not exist), its next fire time still this one, where given
+--   3 a partition at this version, unleased
+-- Verdicts: 0 accepted, 1 a guard no longer holds or a version is taken, 2 a newer leader was elected.
 
 CREATE FUNCTION :schema.append(
     guard_of smallint[], guard_id uuid[], guard_version integer[], guard_due timestamptz[],
@@ -55,8 +56,12 @@ BEGIN
         WHEN 1 THEN NOT EXISTS (
             SELECT FROM :schema.next_runs r
             WHERE r.id = g.id AND r.version = g.version AND (g.due IS NULL OR r.due_at = g.due))
+        -- A claim moves a job on without touching its version: what was decided from the fire time
+        -- before it would move the job back.
         WHEN 2 THEN g.version IS DISTINCT FROM coalesce(
             (SELECT j.version FROM :schema.jobs j WHERE j.id = g.id), 0)
+            OR (g.due IS NOT NULL AND NOT EXISTS (
+                SELECT FROM :schema.next_runs r WHERE r.id = g.id AND r.fire_time = g.due))
         ELSE NOT EXISTS (
             SELECT FROM :schema.partitions p
             WHERE p.stream = g.id AND p.version = g.version
@@ -80,19 +85,41 @@ BEGIN
         END IF;
     END LOOP;
 
-    INSERT INTO :schema.occurrence_events (position, recorded_at, stream, version, topic, state)
-    SELECT nextval(:positions), stamp, e.stream, e.version, e.topic, e.state
-    FROM unnest(event_of, event_stream, event_version, event_topic, event_state, event_is_occurrence)
-         AS e (item, stream, version, topic, state, is_occurrence)
-    WHERE e.is_occurrence AND verdicts[e.item] = 0;
+    -- Events get their positions in the order of the batch. A version that is taken, in the log or
+    -- by an earlier decision of the batch (one message delivered twice, a retry after a cut), refuses
+    -- the decision that wanted it and no other. The primary keys find that out, so it costs nothing
+    -- where it does not happen.
+    LOOP
+        BEGIN
+            WITH accepted AS MATERIALIZED (
+                SELECT nextval(:positions) AS position, e.*
+                FROM unnest(event_of, event_stream, event_version, event_topic, event_state,
+                            event_is_occurrence)
+                     AS e (item, stream, version, topic, state, is_occurrence)
+                WHERE verdicts[e.item] = 0
+            ), of_occurrences AS (
+                INSERT INTO :schema.occurrence_events
+                    (position, recorded_at, stream, version, topic, state)
+                SELECT a.position, stamp, a.stream, a.version, a.topic, a.state
+                FROM accepted a WHERE a.is_occurrence
+            )
+            INSERT INTO :schema.job_events (position, recorded_at, stream, version, topic, state)
+            SELECT a.position, stamp, a.stream, a.version, a.topic, a.state
+            FROM accepted a WHERE NOT a.is_occurrence;
+            EXIT;
+        EXCEPTION WHEN unique_violation THEN
+            refused := :schema.decisions_beaten(verdicts, event_of, event_stream, event_version);
+            IF refused IS NULL THEN
+                RAISE;
+            END IF;
+            FOR i IN 1 .. cardinality(refused) LOOP
+                verdicts[refused[i]] := 1;
+            END LOOP;
+        END;
+    END LOOP;
 
-    INSERT INTO :schema.job_events (position, recorded_at, stream, version, topic, state)
-    SELECT nextval(:positions), stamp, e.stream, e.version, e.topic, e.state
-    FROM unnest(event_of, event_stream, event_version, event_topic, event_state, event_is_occurrence)
-         AS e (item, stream, version, topic, state, is_occurrence)
-    WHERE NOT e.is_occurrence AND verdicts[e.item] = 0;
-
-    last_position := (SELECT s.last_value FROM :schema.positions s);
+    last_position := (SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END
+                      FROM :schema.positions s);
     recorded_at := stamp;
 
     IF cardinality(drop_of) > 0 THEN
@@ -151,6 +178,41 @@ BEGIN
         END LOOP;
     END IF;
     PERFORM pg_notify(:literal || '_log', '');
+END $$;
+
+-- The decisions, of those accepted so far, with an event whose place is taken: in the log already,
+-- or, where there is none of those, by another decision before them in the batch. Null: neither.
+CREATE FUNCTION :schema.decisions_beaten(
+    verdicts smallint[], event_of integer[], event_stream uuid[], event_version integer[]
+) RETURNS integer[] LANGUAGE sql STABLE AS $$
+    WITH wanted AS MATERIALIZED (
+        SELECT e.* FROM unnest(event_of, event_stream, event_version) AS e (item, stream, version)
+        WHERE verdicts[e.item] = 0
+    ), in_log AS (
+        SELECT array_agg(DISTINCT w.item) AS items FROM wanted w
+        WHERE EXISTS (SELECT FROM :schema.occurrence_events o
+                      WHERE o.stream = w.stream AND o.version = w.version)
+           OR EXISTS (SELECT FROM :schema.job_events j
+                      WHERE j.stream = w.stream AND j.version = w.version)
+    ), in_batch AS (
+        SELECT array_agg(DISTINCT n.item) AS items
+        FROM (SELECT w.item, row_number() OVER (PARTITION BY w.stream, w.version ORDER BY w.item) AS n
+              FROM wanted w) n
+        WHERE n.n > 1
+    )
+    SELECT coalesce(in_log.items, in_batch.items) FROM in_log, in_batch
+$$;
+
+-- For callers whose batch stands or falls as one: raises, and so takes the append back, unless all
+-- was accepted.
+CREATE FUNCTION :schema.all_accepted(verdicts smallint[]) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF EXISTS (SELECT FROM unnest(verdicts) v WHERE v <> 0) THEN
+        RAISE EXCEPTION 'refused: what the append was decided from has changed'
+            USING ERRCODE = 'unique_violation';
+    END IF;
+    RETURN true;
 END $$;
 
 -- The rows that change seldom: definitions, dead letters, leaders. One JSON document holds them, a

@@ -1,0 +1,183 @@
+"""A batch of decisions as the arguments of the database function ``append`` (migrations/0003).
+
+Parallel arrays, one element for each row, beside the number (from 1) of the decision that the row
+belongs to: SQL writes the rows of those that it accepts. All of this is done before the log lock is
+taken.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from horolog.application.decision import Decision, GuardKind
+from horolog.application.log import Fences
+from horolog.domain.event import Event
+from horolog.domain.occurrence_events import OccurrenceEvent
+from horolog.infrastructure.postgres.arrays import (
+    Booleans,
+    Bytes,
+    Floats,
+    Instants,
+    Ints,
+    PackedArray,
+    SmallInts,
+    Texts,
+    Uuids,
+)
+
+T = TypeVar("T")
+
+ARGUMENTS = 42
+"""How many arguments the function takes."""
+
+_GUARDS: dict[GuardKind, int] = {"nothing": 0, "next_run": 1, "job": 2, "partition": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """An event as it is stored; ``of`` is the number of its decision."""
+
+    of: int
+    stream: UUID
+    version: int
+    topic: str
+    state: bytes
+    in_occurrences: bool
+
+
+def packed(
+    decisions: Sequence[Decision],
+    fences: Fences | None,
+    news_horizon_s: float,
+    events: Sequence[EventRow] | None = None,
+) -> list[Any]:
+    """The arguments of the database function, in its order.
+
+    ``events`` are taken from the decisions unless they are given, in an order of their own.
+    """
+    tokens: Mapping[int, int] = {} if fences is None else fences.tokens
+    guards = [decision.guard for decision in decisions]
+    return [
+        SmallInts([_GUARDS[guard.kind] for guard in guards]),
+        Uuids([guard.id for guard in guards]),
+        Ints([guard.version for guard in guards]),
+        Instants([guard.due for guard in guards]),
+        SmallInts([decision.partition for decision in decisions]),
+        None if fences is None else fences.instance,
+        SmallInts(list(tokens.keys())),
+        Ints(list(tokens.values())),
+        *_packed_events(event_rows(decisions) if events is None else events),
+        *_packed_next_runs(decisions),
+        *_packed_drops(decisions),
+        *_packed_executions(decisions),
+        _packed_cold(decisions),
+        news_horizon_s,
+    ]
+
+
+def event_rows(decisions: Sequence[Decision]) -> list[EventRow]:
+    """The events of all decisions, one after the other."""
+    return [
+        EventRow(
+            number, e.stream, e.version, e.event.topic, e.event.to_json(), in_occurrences(e.event)
+        )
+        for number, decision in enumerate(decisions, 1)
+        for e in decision.events
+    ]
+
+
+def in_occurrences(event: Event) -> bool:
+    """Which of the two tables an event is kept in."""
+    return isinstance(event, OccurrenceEvent)
+
+
+def _packed_events(rows: Sequence[EventRow]) -> list[PackedArray]:
+    return [
+        Ints([row.of for row in rows]),
+        Uuids([row.stream for row in rows]),
+        Ints([row.version for row in rows]),
+        Texts([row.topic for row in rows]),
+        Bytes([row.state for row in rows]),
+        Booleans([row.in_occurrences for row in rows]),
+    ]
+
+
+def _packed_next_runs(decisions: Sequence[Decision]) -> list[PackedArray]:
+    of, rows = _numbered(decisions, lambda decision: decision.next_runs)
+    return [
+        Ints(of),
+        Uuids([row.id for row in rows]),
+        Uuids([row.job_id for row in rows]),
+        SmallInts([row.partition for row in rows]),
+        Instants([row.due_at for row in rows]),
+        Floats([row.look_after_s for row in rows]),
+        Booleans([row.look for row in rows]),
+        Texts([row.state for row in rows]),
+        Texts([row.kind for row in rows]),
+        Ints([row.version for row in rows]),
+        Instants([row.fire_time for row in rows]),
+        Ints([row.attempt for row in rows]),
+        Ints([row.failures for row in rows]),
+        Ints([row.fires for row in rows]),
+    ]
+
+
+def _packed_drops(decisions: Sequence[Decision]) -> list[PackedArray]:
+    of, ids = _numbered(decisions, lambda decision: decision.dropped)
+    return [Ints(of), Uuids(ids)]
+
+
+def _packed_executions(decisions: Sequence[Decision]) -> list[PackedArray]:
+    of, rows = _numbered(decisions, lambda decision: decision.executions)
+    return [
+        Ints(of),
+        Uuids([row.id for row in rows]),
+        Uuids([row.job_id for row in rows]),
+        SmallInts([row.partition for row in rows]),
+        Instants([row.fire_time for row in rows]),
+        Texts([row.kind for row in rows]),
+        Texts([row.state for row in rows]),
+        Ints([row.version for row in rows]),
+        Ints([row.attempt for row in rows]),
+        Ints([row.failures for row in rows]),
+    ]
+
+
+def _packed_cold(decisions: Sequence[Decision]) -> Jsonb | None:
+    """The rows that change seldom, as one document; ``None`` on the hot path."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for number, decision in enumerate(decisions, 1):
+        for row in decision.jobs:
+            tables.setdefault("jobs", []).append({"of": number, **asdict(row)})
+        for row in decision.dead_letters:
+            tables.setdefault("dead_letters", []).append({"of": number, **asdict(row)})
+        for identity in decision.revived:
+            row = {"of": number, "id": identity, "finished": False}
+            tables.setdefault("revived", []).append(row)
+        for identity in decision.discarded:
+            row = {"of": number, "id": identity, "finished": True}
+            tables.setdefault("revived", []).append(row)
+        for row in decision.leaders:
+            tables.setdefault("leaders", []).append({"of": number, **asdict(row)})
+    return Jsonb(tables, dumps=_dumps) if tables else None
+
+
+def _dumps(document: object) -> str:
+    return json.dumps(document, default=str, separators=(",", ":"))
+
+
+def _numbered(
+    decisions: Sequence[Decision], part: Callable[[Decision], Sequence[T]]
+) -> tuple[list[int], list[T]]:
+    """One kind of row of all decisions, with the number (from 1) of the decision of each."""
+    numbers: list[int] = []
+    rows: list[T] = []
+    for number, decision in enumerate(decisions, 1):
+        found = part(decision)
+        rows.extend(found)
+        numbers.extend([number] * len(found))
+    return numbers, rows

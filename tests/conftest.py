@@ -59,7 +59,7 @@ class TemporaryHomes:
             yield servers
         finally:
             servers.stop()
-            shutil.rmtree(directory)
+            shutil.rmtree(directory, ignore_errors=True)  # the cleaner tries again
 
     def close(self) -> None:
         """Wait until nothing is left."""

@@ -79,7 +79,9 @@ class EmbeddedServers:
     def stop(self) -> None:
         """Stop both, for every process that uses them; nothing if they do not run."""
         with _translated(self._home):
-            if not self._home.exists:
+            if not self._home.exists:  # nor a lock; but ghosts, if it was removed under them
+                self._nats.stop()
+                self._postgres.stop("immediate")
                 return
         with self._alone():
             self._nats.stop()

@@ -1,9 +1,10 @@
 """A directory for Postgres's socket: private, and short enough.
 
 The system allows 107 bytes for the path of a socket (103 outside Linux), and a home may be deeper
-than that. Then the socket goes to a directory of the server's own under the temporary directory,
-which the home remembers, so that the URL stays the same; after a reboot has emptied the temporary
-directory the same name is made again, unless somebody else was quicker.
+than that; or its path has a comma, at which libpq cuts. Then the socket goes to a directory of the
+server's own under the temporary directory, which the home remembers, so that the URL stays the
+same; after a reboot has emptied the temporary directory the same name is made again, unless
+somebody else was quicker.
 
 A socket keeps everybody out but the owner and root by the rights of its directory, which is why it
 needs no password and why TCP is not offered: on loopback every user of the machine could knock.
@@ -38,8 +39,8 @@ def socket_directory(at_home: Path, *, remembered: Path | None, account: Account
             return directory
     raise EmbeddedPostgresFailed(
         f"no directory can hold Postgres's socket: {at_home} is too long a path (a socket's may "
-        f"have {LONGEST_PATH_BYTES} bytes) or its file system has no sockets, and no temporary "
-        "directory would do: choose a shorter HOROLOG_HOME"
+        f"have {LONGEST_PATH_BYTES} bytes), or has a comma, or its file system has no sockets; "
+        "and no temporary directory would do: choose a shorter HOROLOG_HOME"
     )
 
 
@@ -48,7 +49,9 @@ def _temporary_directories() -> list[Path]:
 
 
 def _fits(directory: Path) -> bool:
-    return len(os.fsencode(directory / SOCKET)) <= LONGEST_PATH_BYTES
+    """Whether libpq can name it: it cuts at a comma, which separates hosts."""
+    path = os.fsencode(directory / SOCKET)
+    return len(path) <= LONGEST_PATH_BYTES and b"," not in path
 
 
 def _takes_sockets(directory: Path) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from horolog.infrastructure.embedded import EmbeddedPostgresFailed, EmbeddedServers
 from horolog.infrastructure.embedded.home import Home
+from horolog.infrastructure.embedded.processes import Signature, find
 
 
 @contextmanager
@@ -27,6 +28,13 @@ def stranger(home: Path) -> Generator[int]:
     finally:
         process.kill()
         process.wait()
+
+
+def remove(home: Path) -> None:
+    """Take a home away from under its servers, who may be writing to it."""
+    gone = home.with_name("gone")
+    home.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def answers(database_url: str) -> bool:
@@ -66,11 +74,20 @@ def test_pids_that_belong_to_another_program_now_are_no_obstacle(own_servers: Em
 
 def test_servers_whose_directories_were_removed_are_replaced(own_servers: EmbeddedServers):
     own_servers.ensure()
-    shutil.rmtree(own_servers.home)
+    remove(own_servers.home)
     fresh = own_servers.ensure()
     assert answers(fresh.database_url)
     own_servers.stop()
     assert own_servers.find() is None
+
+
+def test_servers_of_a_home_that_is_gone_can_still_be_stopped(own_servers: EmbeddedServers):
+    mark = Home(own_servers.home).mark
+    signatures = Signature("postgres", f"cluster_name={mark}"), Signature("nats-server", mark)
+    assert None not in [find(signature) for signature in signatures]
+    remove(own_servers.home)
+    own_servers.stop()
+    assert [find(signature) for signature in signatures] == [None, None]
 
 
 def test_a_cluster_that_was_never_finished_is_made_anew(tmp_path: Path):

@@ -21,7 +21,7 @@ def directory_of(database_url: str) -> Path:
 
 @pytest.fixture
 def deep_servers(tmp_path: Path) -> Generator[EmbeddedServers]:
-    servers = EmbeddedServers(tmp_path / ("deep" * 30) / "a home")
+    servers = EmbeddedServers(tmp_path / ("deep" * 30) / "a 'home', with % and \"é\"")
     try:
         yield servers
     finally:

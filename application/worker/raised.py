@@ -1,0 +1,26 @@
+"""What a handler raises to say what it means: give up, try again, come back later."""
+
+
+class Permanent(Exception):
+    """Trying again is of no use: the occurrence goes to the dead letters at once."""
+
+
+class Retryable(Exception):
+    """Trying again may help. ``after`` is in how many seconds (what the downstream asked for);
+    without it the job's retry policy says. It uses up an attempt, and ends at ``max_attempts``."""
+
+    def __init__(self, message: str = "", *, after: float | None = None) -> None:
+        super().__init__(message)
+        if after is not None and not after >= 0:
+            raise ValueError(f"after={after!r} is no number of seconds from 0 on")
+        self.after = after
+
+
+class Snooze(Exception):
+    """Not now: come back in ``seconds``. It uses up no attempt, so it may go on for ever."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"snoozed for {seconds} s")
+        if not 0 <= seconds <= 366 * 86_400:
+            raise ValueError(f"Snooze({seconds!r}): it takes seconds, from 0 to a year")
+        self.seconds = float(seconds)

@@ -50,7 +50,7 @@ class Guard:
 
     ``next_run``: the index row ``id`` is at ``version`` (and due at ``due``, where that is given).
     ``job``: the job is at ``version``; 0 means that it must not exist; where ``due`` is given, that
-    is still its next fire time (a claim moves it on without a new version). ``partition``: the
+    is still its fire time in the index (a claim moves it on without a new version). ``partition``: the
     stream is at ``version`` and no other instance holds a running lease. Whatever the guard, the
     place of each event must be free: that is all there is to check for ``nothing``.
     """
@@ -82,7 +82,8 @@ def decide_on_job(
     before: JobState | None, job_id: UUID, events: Sequence[JobEvent]
 ) -> tuple[Decision, JobState]:
     """The decision that appends ``events`` to a job, and the state after them."""
-    version, fire = (0, None) if before is None else (before.version, before.next_fire)
+    version = 0 if before is None else before.version
+    fire = before.next_fire if before is not None and before.status == "active" else None
     state = before
     decision = Decision(Guard("job", job_id, version, fire), -1)
     for event in events:

@@ -50,9 +50,9 @@ class Guard:
 
     ``next_run``: the index row ``id`` is at ``version`` (and due at ``due``, where that is given).
     ``job``: the job is at ``version``; 0 means that it must not exist; where ``due`` is given, that
-    is still its fire time in the index (a claim moves it on without a new version). ``partition``: the
-    stream is at ``version`` and no other instance holds a running lease. Whatever the guard, the
-    place of each event must be free: that is all there is to check for ``nothing``.
+    is still its fire time in the index (a claim moves it on without a new version).
+    ``partition``: the stream is at ``version`` and no other instance holds a running lease.
+    Whatever the guard, the place of each event must be free; ``nothing`` asks for no more.
     """
 
     kind: GuardKind

@@ -43,12 +43,20 @@ class ReadsStates(Protocol):
 
     def job_by_key(self, key: str) -> JobState | None: ...
 
+    def jobs(self, ids: Sequence[UUID]) -> dict[UUID, JobState]:
+        """Those of ``ids`` (at most some thousands) that exist, in one query."""
+        ...
+
     def occurrence(self, occurrence_id: UUID) -> OccurrenceState | None:
         """An occurrence from its own events, finished or not; ``None`` where it has none, and it
         was not ordered either."""
         ...
 
-    def unfinished(self, job_id: UUID, *, limit: int = 1000) -> list[OccurrenceState]: ...
+    def unfinished(
+        self, job_id: UUID, *, after: UUID | None = None, limit: int = 1000
+    ) -> list[OccurrenceState]:
+        """The job's unfinished occurrences with an id above ``after``, in the order of ids."""
+        ...
 
 
 class ReadsDue(Protocol):

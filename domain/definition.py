@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from horolog.domain.retry import Retry, Seconds
+from horolog.domain.retry import Retry
 from horolog.domain.schedule import Schedule, schedule_from_json
 
-Overlap = Literal["allow", "skip", "buffer_one"]
-CatchUp = Literal["latest", "all", "skip"]
+Overlap = Literal["allow", "skip", "buffer_one", "buffer_all"]
+CatchUp = Literal["latest", "earliest", "all", "skip"]
 NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.:/\-]{0,127}$"
 QUEUE_PATTERN = r"^[A-Za-z0-9_\-]{1,64}$"
 
@@ -25,9 +25,11 @@ MAX_PAYLOAD_BYTES = 128 * 1024
 class JobDefinition(BaseModel):
     """Everything of a job that a user states; times are seconds.
 
-    ``overlap`` decides what happens to a fire time while an earlier run of the job is unfinished;
-    ``catch_up`` which of the fire times missed during an outage still run, ``catch_up_window`` how
-    late a run may start at all. ``concurrency_key`` keeps jobs that share it in one partition.
+    ``overlap`` decides what happens to a fire time while an earlier run of the job is unfinished:
+    it runs too, it is dropped, or it waits (the latest one, or up to ``overlap_max`` in order).
+    ``catch_up`` decides which of the fire times missed during an outage still run,
+    ``catch_up_window`` how late a run may start at all, ``catch_up_rate`` how many of a backlog are
+    claimed each second. ``concurrency_key`` keeps jobs that share it in one partition.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,8 +42,10 @@ class JobDefinition(BaseModel):
     retry: Retry = Retry()
     timeout: Annotated[float, Field(gt=0, le=30 * 86_400, allow_inf_nan=False)] | None = None
     overlap: Overlap = "allow"
+    overlap_max: Annotated[int, Field(ge=1, le=400)] = 100
     catch_up: CatchUp = "latest"
-    catch_up_window: Seconds = 86_400.0
+    catch_up_window: Annotated[float, Field(ge=1, le=366 * 86_400)] = 86_400.0
+    catch_up_rate: Annotated[float, Field(gt=0, le=1_000)] = 50.0
     concurrency_key: Annotated[str, Field(max_length=256)] | None = None
     concurrency_limit: Annotated[int, Field(ge=1, le=100_000)] | None = None
     owner: Annotated[str, Field(max_length=256)] | None = None

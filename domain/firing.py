@@ -7,7 +7,9 @@ from the nominal one, never from now, so lateness does not pile up.
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
+from horolog.domain.due_fires import Fire, SkippedRange, due_fires, skipped_range, skipped_until
 from horolog.domain.job import JobState
 from horolog.domain.job_events import SkipCause
 
@@ -20,91 +22,113 @@ MAX_STEP = 500
 MAX_CLAIMS = 100
 """The most occurrences of one job that one decision claims."""
 
-
-@dataclass(frozen=True, slots=True)
-class SkippedRange:
-    """Consecutive fire times that are dropped for one cause; ``fires`` counts up to its last."""
-
-    first: datetime
-    last: datetime
-    count: int
-    cause: SkipCause
-    next_fire: datetime | None
-    fires: int
+WAIT_S = 0.5
+"""How soon a fire time that waits for the run before it is looked at again, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fire:
-    """A fire time to be claimed, what follows it, and how many the schedule has then used up."""
-
-    at: datetime
-    next_fire: datetime | None
-    fires: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FirePlan:
-    """What to do now, in the order of time. Empty and ``wait`` means: look again a little later."""
+    """What to do now, in the order of time.
+
+    ``again_after_s``: fire times are left that are due, and wanted so many seconds later.
+    """
 
     skipped: list[SkippedRange] = field(default_factory=list[SkippedRange])
     fires: list[Fire] = field(default_factory=list[Fire])
-    wait: bool = False
+    again_after_s: float | None = None
+
+    @property
+    def wait(self) -> bool:
+        """Nothing is claimed or dropped now; look again later."""
+        return not self.fires and not self.skipped
 
 
-def plan_fires(job: JobState, *, now: datetime, unfinished: int) -> FirePlan:
+def plan_fires(
+    job: JobState, *, now: datetime, unfinished: int, attended: datetime | None = None
+) -> FirePlan:
     """The plan for a job whose ``next_fire`` is due at ``now``, with ``unfinished`` runs open.
 
-    At most ``MAX_STEP`` fire times are looked at; where more are due the plan ends early and the
-    job is still due afterwards.
+    ``attended`` is when the leader last looked at the job while it was due: fire times that have
+    waited since, for an earlier run to end, are not missed ones. At most ``MAX_STEP`` fire times
+    are looked at; where more are due the job is still due afterwards.
     """
     assert job.next_fire is not None
     assert job.next_fire <= now
-    due, more = _due_fires(job, now)
-    wanted, cause = _caught_up(job, due, now, more=more)
+    schedule = job.definition.parsed_schedule()
+    due = list(islice(due_fires(schedule, job.next_fire, job.fires, now), MAX_STEP))
+    punctual = now - MISFIRE_GRACE
+    missed = due[0].at < punctual and (attended is None or attended < punctual)
+    catch_up = _catch_up(job, due, now) if missed else _within_window(job, due, now)
+    if not (missed and job.definition.catch_up == "earliest" and catch_up.fires):
+        return _overlapping(job, due, catch_up, unfinished)
+    earliest = catch_up.fires[0]
+    plan = _overlapping(job, due[: due.index(earliest) + 1], catch_up, unfinished)
+    if plan.fires and earliest.next_fire is not None:
+        rest = skipped_until(schedule, earliest.next_fire, earliest.fires, now, "superseded")
+        plan.skipped += [] if rest is None else [rest]
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which of the due fire times should run, why the others should not, and how many at once."""
+
+    fires: list[Fire]
+    cause: SkipCause
+    at_once: int = MAX_CLAIMS
+    again_after_s: float = 0.0
+
+
+def _within_window(job: JobState, due: list[Fire], now: datetime) -> _Wanted:
+    oldest = now - timedelta(seconds=job.definition.catch_up_window)
+    return _Wanted([fire for fire in due if fire.at >= oldest], "misfire")
+
+
+def _catch_up(job: JobState, due: list[Fire], now: datetime) -> _Wanted:
+    """After an outage: what the catch-up policy still runs."""
+    wanted = _within_window(job, due, now).fires
+    match job.definition.catch_up:
+        case "all":
+            rate = job.definition.catch_up_rate
+            at_once = min(MAX_CLAIMS, max(1, int(rate)))
+            return _Wanted(wanted, "misfire", at_once, at_once / rate)
+        case "skip":
+            return _Wanted([fire for fire in wanted if fire.at >= now - MISFIRE_GRACE], "misfire")
+        case "earliest":
+            return _Wanted(wanted[:1], "misfire", 1)
+        case "latest":
+            last = due[-1]
+            if last.next_fire is not None and last.next_fire <= now:
+                return _Wanted([], "superseded")
+            return _Wanted([f for f in wanted if f is last], "superseded" if wanted else "misfire")
+
+
+def _overlapping(job: JobState, due: list[Fire], wanted: _Wanted, unfinished: int) -> FirePlan:
+    """What of the wanted fire times is claimed now, given the runs that are still open."""
+    fires = wanted.fires
     match job.definition.overlap:
         case "allow":
-            return _plan(due, wanted, wanted[:MAX_CLAIMS], cause)
-        case "skip" if unfinished:
-            return _plan(due, [], [], "overlap")
-        case "buffer_one" if unfinished:
-            return FirePlan(wait=True)
+            plan = _plan(due, fires, fires[: wanted.at_once], wanted.cause)
+            if len(fires) > wanted.at_once:
+                plan.again_after_s = wanted.again_after_s
+            return plan
         case "skip":
-            return _plan(due, wanted, wanted[:1], cause)
+            if unfinished:
+                return _plan(due, [], [], "overlap")
+            return _plan(due, fires, fires[:1], wanted.cause)
         case "buffer_one":
-            return _plan(due, wanted[-1:], wanted[-1:], cause)
+            return _buffered(due, fires[-1:], unfinished, wanted.cause)
+        case "buffer_all":
+            return _buffered(due, fires[-job.definition.overlap_max :], unfinished, wanted.cause)
 
 
-def _due_fires(job: JobState, now: datetime) -> tuple[list[Fire], bool]:
-    """The fire times that are due, oldest first and bounded, and whether there are more."""
-    schedule = job.definition.parsed_schedule()
-    due: list[Fire] = []
-    at, count = job.next_fire, job.fires
-    while at is not None and at <= now and len(due) < MAX_STEP:
-        count += 1
-        exhausted = schedule.limit is not None and count >= schedule.limit
-        following = None if exhausted else schedule.next_after(at)
-        next_at = None if following is None else following.at
-        due.append(Fire(at, next_at, count))
-        at = next_at
-    return due, at is not None and at <= now
-
-
-def _caught_up(
-    job: JobState, due: list[Fire], now: datetime, *, more: bool
-) -> tuple[list[Fire], SkipCause]:
-    """Which of the due fire times the catch-up policy still runs, and why the others do not."""
-    definition = job.definition
-    oldest = now - timedelta(seconds=definition.catch_up_window)
-    if due[0].at >= now - MISFIRE_GRACE:
-        return due, "misfire"
-    match definition.catch_up:
-        case "all":
-            return [fire for fire in due if fire.at >= oldest], "misfire"
-        case "skip":
-            return [fire for fire in due if fire.at >= now - MISFIRE_GRACE], "misfire"
-        case "latest":
-            kept = [] if more else [fire for fire in due[-1:] if fire.at >= oldest]
-            return kept, "superseded" if kept or more else "misfire"
+def _buffered(due: list[Fire], buffer: list[Fire], unfinished: int, cause: SkipCause) -> FirePlan:
+    """One run at a time; the fire times in the buffer wait in the index, those before it go."""
+    dropped_for: SkipCause = "overlap" if unfinished else cause
+    plan = _plan(due, buffer, [] if unfinished else buffer[:1], dropped_for)
+    if len(buffer) > len(plan.fires):
+        plan.again_after_s = WAIT_S
+    return plan
 
 
 def _plan(
@@ -112,13 +136,14 @@ def _plan(
 ) -> FirePlan:
     """Claims and dropped ranges in order; what is wanted but not claimed yet stays due."""
     plan = FirePlan()
-    keep, claim = set(wanted), set(now_claimed)
+    keep = {fire.fires for fire in wanted}
+    claim = {fire.fires for fire in now_claimed}
     dropped: list[Fire] = []
     for fire in due:
-        if fire not in keep:
+        if fire.fires not in keep:
             dropped.append(fire)
             continue
-        if fire not in claim:
+        if fire.fires not in claim:
             break
         _close(plan, dropped, cause)
         plan.fires.append(fire)
@@ -128,8 +153,5 @@ def _plan(
 
 def _close(plan: FirePlan, dropped: list[Fire], cause: SkipCause) -> None:
     if dropped:
-        first, last = dropped[0], dropped[-1]
-        plan.skipped.append(
-            SkippedRange(first.at, last.at, len(dropped), cause, last.next_fire, last.fires)
-        )
+        plan.skipped.append(skipped_range(dropped, cause))
         dropped.clear()

@@ -14,6 +14,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from horolog.domain.definition import JobDefinition
+from horolog.domain.due_fires import skipped_until
 from horolog.domain.errors import InvalidPolicy, InvalidSchedule, NotAllowed, VersionConflict
 from horolog.domain.event import Event
 from horolog.domain.ids import occurrence_id
@@ -45,7 +46,8 @@ class JobState:
     """A job as the log has it at ``version``.
 
     ``next_fire`` is the nominal next fire time (UTC) and ``fires`` how many the schedule has used
-    up; both move with the claims of the job's occurrences, which are in other streams.
+    up, run or dropped; both move with the claims of the job's occurrences, which are in other
+    streams. While the job is paused, ``next_fire`` is the first fire time that the pause holds.
     """
 
     id: UUID
@@ -79,7 +81,7 @@ def evolve(state: JobState | None, job_id: UUID, event: Event) -> JobState:
         case PoliciesChanged():
             return replace(state, definition=_changed(state.definition, event.changes))
         case Paused():
-            return replace(state, status="paused", next_fire=None)
+            return replace(state, status="paused")
         case Resumed():
             return replace(state, status="active", next_fire=event.next_fire)
         case FiresSkipped():
@@ -147,11 +149,8 @@ def decide_reschedule(
     if stored == state.definition.schedule and state.status != "completed":
         return []
     fire = _required_fire(schedule, now)
-    next_fire = None if state.status == "paused" else fire
     return [
-        Rescheduled(
-            schedule=stored, next_fire=next_fire, tzdata=tzdata_version(), **origin.fields()
-        )
+        Rescheduled(schedule=stored, next_fire=fire, tzdata=tzdata_version(), **origin.fields())
     ]
 
 
@@ -187,16 +186,29 @@ def decide_pause(state: JobState, *, origin: Origin) -> list[JobEvent]:
     return [] if state.status == "paused" else [Paused(**origin.fields())]
 
 
-def decide_resume(state: JobState, *, now: datetime, origin: Origin) -> list[JobEvent]:
+def decide_resume(
+    state: JobState, *, now: datetime, origin: Origin, catch_up: bool = False
+) -> list[JobEvent]:
+    """The schedule goes on; what the pause held back is dropped, and the log says so.
+
+    With ``catch_up`` the job goes on at the first fire time that was held back, and its catch-up
+    policy decides what of the pause still runs.
+    """
     refuse_if(state, {"cancelled", "completed"}, "resume")
     if state.status == "active":
         return []
-    next_fire = first_fire(state.definition.parsed_schedule(), now)
-    limit = state.definition.parsed_schedule().limit
-    if limit is not None and state.fires >= limit:
-        next_fire = None
-    resumed = Resumed(next_fire=next_fire, tzdata=tzdata_version(), **origin.fields())
-    return [resumed] if next_fire is not None else [resumed, Completed(**origin.fields())]
+    events: list[JobEvent] = []
+    next_fire = state.next_fire
+    if next_fire is not None and not catch_up:
+        schedule = state.definition.parsed_schedule()
+        held = skipped_until(schedule, next_fire, state.fires, now, "paused")
+        if held is not None:
+            events.append(held.event(origin))
+            next_fire = held.next_fire
+    events.append(Resumed(next_fire=next_fire, tzdata=tzdata_version(), **origin.fields()))
+    if next_fire is None:
+        events.append(Completed(**origin.fields()))
+    return events
 
 
 def decide_cancel(state: JobState, *, origin: Origin) -> list[JobEvent]:

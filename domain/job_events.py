@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import Field
-
 from horolog.domain.definition import JobDefinition
 from horolog.domain.event import Event
 
@@ -77,14 +75,18 @@ class BackfillRequested(JobEvent, topic="job.backfill_requested.1"):
 
 
 class FiresSkipped(JobEvent, topic="job.fires_skipped.1"):
-    """Fire times that a policy dropped: ``count`` of them, from ``first`` to ``last`` inclusive."""
+    """Fire times that a policy dropped: ``count`` of them, from ``first`` to ``last`` inclusive.
+
+    ``fires`` is how many the schedule has used up by then. A range too long to be walked has no
+    count, and ``last`` is the instant up to which it goes.
+    """
 
     first: datetime
     last: datetime
-    count: int
+    count: int | None = None
     cause: SkipCause
     next_fire: datetime | None = None
-    fires: int = Field(default=0, description="how many fire times the schedule has used up by now")
+    fires: int = 0
 
 
 class Cancelled(JobEvent, topic="job.cancelled.1"):

@@ -67,6 +67,8 @@ def decide_release(state: PartitionState, instance: str, *, origin: Origin) -> l
     return [Released(partition=state.partition, instance=instance, **origin.fields())]
 
 
-def fair_share(partitions: int, instances: int) -> int:
-    """The most partitions that one of ``instances`` should lead: the even share, rounded up."""
-    return -(-partitions // max(instances, 1))
+def fair_share(partitions: int, instances: int, rank: int = 0) -> int:
+    """How many partitions the instance of this ``rank`` (from 0) should lead, so that all are led
+    and none of ``instances`` leads two more than another."""
+    each, over = divmod(partitions, max(instances, 1))
+    return each + (rank < over)

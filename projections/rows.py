@@ -71,7 +71,10 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A row of the current definitions."""
+    """A row of the current definitions.
+
+    ``held_fire`` and ``fires`` are where the schedule stands while the index has no row of the job.
+    """
 
     id: UUID
     key: str | None
@@ -83,6 +86,8 @@ class JobRow:
     owner: str | None
     labels: dict[str, str]
     definition: str
+    held_fire: datetime | None
+    fires: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,8 @@ def job_row(state: JobState) -> JobRow:
         owner=definition.owner,
         labels=definition.labels,
         definition=definition.model_dump_json(exclude_defaults=True),
+        held_fire=state.next_fire if state.status == "paused" else None,
+        fires=state.fires,
     )
 
 

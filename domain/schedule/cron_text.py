@@ -34,20 +34,23 @@ ALIASES = {
 
 
 class FieldKind(NamedTuple):
-    """A field's name in messages, its least and greatest value, and the names it knows."""
+    """A field's name in messages, its least and greatest value, the names it knows, and the
+    greatest value that ``H`` draws: a day that each month has, a weekday that is not counted twice.
+    """
 
     name: str
     least: int
     greatest: int
     names: dict[str, int]
+    greatest_drawn: int
 
 
-SECOND = FieldKind("second", 0, 59, {})
-MINUTE = FieldKind("minute", 0, 59, {})
-HOUR = FieldKind("hour", 0, 23, {})
-DAY = FieldKind("day of month", 1, 31, {})
-MONTH = FieldKind("month", 1, 12, MONTHS)
-WEEKDAY = FieldKind("day of week", 0, 7, WEEKDAYS)
+SECOND = FieldKind("second", 0, 59, {}, 59)
+MINUTE = FieldKind("minute", 0, 59, {}, 59)
+HOUR = FieldKind("hour", 0, 23, {}, 23)
+DAY = FieldKind("day of month", 1, 31, {}, 28)
+MONTH = FieldKind("month", 1, 12, MONTHS, 12)
+WEEKDAY = FieldKind("day of week", 0, 7, WEEKDAYS, 6)
 KINDS = (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 
 _ITEM = re.compile(
@@ -88,7 +91,7 @@ class Field(NamedTuple):
     @property
     def hashed(self) -> bool:
         """Some value of it depends on the hash key."""
-        return "h" in re.split(r"[,/(]", self.text)
+        return "h" in re.split(r"[,/(]", self.text.lower())
 
 
 def refuse(kind: FieldKind, text: str, why: str) -> InvalidSchedule:
@@ -102,7 +105,7 @@ def read_fields(expression: str, hash_key: str) -> tuple[Field, ...]:
         raise InvalidSchedule(
             f"cron expression: {len(expression)} characters; at most {LONGEST_EXPRESSION} are read"
         )
-    words = _resolved(expression.strip().lower()).split()
+    words = _resolved(expression.strip()).split()
     if len(words) not in {5, 6}:
         raise InvalidSchedule(
             f"cron expression {expression[:64]!r} has {len(words)} fields; write five (minute, "
@@ -115,19 +118,19 @@ def read_fields(expression: str, hash_key: str) -> tuple[Field, ...]:
 def _resolved(expression: str) -> str:
     if not expression.startswith("@"):
         return expression
-    if expression not in ALIASES:
+    if expression.lower() not in ALIASES:
         known = ", ".join(ALIASES)
         raise InvalidSchedule(
             f"cron expression {expression[:64]!r} is not an alias; known are {known} "
             "(for a fixed interval use Every, for a single run Once)"
         )
-    return ALIASES[expression]
+    return ALIASES[expression.lower()]
 
 
 def _read_field(kind: FieldKind, text: str, hash_key: str) -> Field:
     spans: list[Span] = []
     special: list[str] = []
-    for item in text.split(","):
+    for item in text.lower().split(","):
         if kind in (DAY, WEEKDAY) and _is_special(item):
             special.append(item)
         else:
@@ -150,7 +153,7 @@ def _read_item(kind: FieldKind, text: str, item: str, hash_key: str) -> Span:
     if match["star"]:
         if match["star"] == "?" and kind not in (DAY, WEEKDAY):
             raise refuse(kind, text, "'?' belongs to the day fields; write *")
-        return Span(kind.least, min(kind.greatest, 6) if kind is WEEKDAY else kind.greatest, step)
+        return Span(kind.least, 6 if kind is WEEKDAY else kind.greatest, step)
     low = _value(kind, text, match["low"])
     if match["high"] is not None:
         high = _value(kind, text, match["high"])
@@ -191,11 +194,8 @@ def _usage(kind: FieldKind) -> str:
 
 
 def _hashed_span(kind: FieldKind, text: str, match: re.Match[str], hash_key: str) -> Span:
-    """``H``: a value that depends on the hash key alone, so that equal schedules spread out.
-
-    Days of the month stop at 28, so that each month has the day.
-    """
-    least, greatest = kind.least, {DAY: 28, WEEKDAY: 6}.get(kind, kind.greatest)
+    """``H``: a value that depends on the hash key alone, so that equal schedules spread out."""
+    least, greatest = kind.least, kind.greatest_drawn
     if match["low"] is not None:
         least, greatest = _value(kind, text, match["low"]), _value(kind, text, match["high"])
         _in_order(kind, text, Span(least, greatest, 1))

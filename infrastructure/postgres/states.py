@@ -11,11 +11,12 @@ from horolog.domain.definition import JobDefinition
 from horolog.domain.event import read_event
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState, JobStatus
-from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all
+from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all, ordered
+from horolog.domain.occurrence_events import Claimed
 from horolog.infrastructure.postgres.arrays import Uuids
 from horolog.infrastructure.postgres.database import Database, Row
 
-_JOB = "j.id, j.version, j.status, j.partition, j.definition::text, j.key"
+JOB_COLUMNS = "j.id, j.version, j.status, j.partition, j.definition::text, j.key"
 _INDEX = (
     "r.id, r.job_id, r.partition, r.fire_time, r.kind, r.version, r.state, r.attempt, r.failures,"
     " r.due_at, r.look, r.position, r.fires"
@@ -23,7 +24,7 @@ _INDEX = (
 
 # The primary keys of jobs and next_runs (a job's row has the job's id).
 _JOBS_WHERE = f"""
-    SELECT {_JOB}, r.fire_time, r.fires
+    SELECT {JOB_COLUMNS}, coalesce(r.fire_time, j.held_fire), coalesce(r.fires, j.fires)
     FROM :schema.jobs j LEFT JOIN :schema.next_runs r ON r.id = j.id
     WHERE {{}}
 """
@@ -31,12 +32,13 @@ _JOBS_WHERE = f"""
 # next_runs_unfinished.
 _UNFINISHED = f"""
     SELECT {_INDEX} FROM :schema.next_runs r
-    WHERE r.job_id = %(job)s AND r.kind <> 'job' ORDER BY r.id LIMIT %(limit)s
+    WHERE r.job_id = %(job)s AND r.kind <> 'job' AND r.id > %(after)s
+    ORDER BY r.id LIMIT %(limit)s
 """
 
 # The primary keys of next_runs and jobs; the count uses next_runs_unfinished and stops early.
 _DUE = f"""
-    SELECT {_INDEX}, {_JOB}, n.fire_time AS next_fire, n.fires AS job_fires,
+    SELECT {_INDEX}, {JOB_COLUMNS}, coalesce(n.fire_time, j.held_fire), coalesce(n.fires, j.fires),
            CASE WHEN r.kind = 'job' AND j.definition ->> 'overlap' IS NOT NULL
                 THEN (SELECT count(*) FROM (
                     SELECT FROM :schema.next_runs u
@@ -52,6 +54,12 @@ _DUE = f"""
 _EVENTS = """
     SELECT version, topic, state FROM :schema.occurrence_events WHERE stream = %s ORDER BY version
 """
+# An ordered occurrence that was skipped before its claim has no Claimed event to begin with: what
+# it was is in the execution log.
+_ORDERED_AND_ENDED = """
+    SELECT x.id, x.job_id, x.partition, x.fire_time, x.kind FROM :schema.executions x WHERE x.id = %s
+"""
+_NIL = UUID(int=0)
 _ORDERED = f"SELECT {_INDEX} FROM :schema.next_runs r WHERE r.id = %s AND r.kind <> 'job'"
 
 
@@ -62,31 +70,45 @@ class PostgresStates:
         self._database = database
         self._job_by_id = database.sql(_JOBS_WHERE.format("j.id = %s"))
         self._job_by_key = database.sql(_JOBS_WHERE.format("j.key = %s"))
+        self._jobs_by_id = database.sql(_JOBS_WHERE.format("j.id = ANY (%b)"))
         self._unfinished = database.sql(_UNFINISHED)
         self._due = database.sql(_DUE)
         self._events = database.sql(_EVENTS)
         self._ordered = database.sql(_ORDERED)
+        self._ordered_and_ended = database.sql(_ORDERED_AND_ENDED)
 
     def job(self, job_id: UUID) -> JobState | None:
         rows = self._database.query(self._job_by_id, (job_id,))
-        return _job(rows[0]) if rows else None
+        return job_of(rows[0]) if rows else None
 
     def job_by_key(self, key: str) -> JobState | None:
         rows = self._database.query(self._job_by_key, (key,))
-        return _job(rows[0]) if rows else None
+        return job_of(rows[0]) if rows else None
+
+    def jobs(self, ids: Sequence[UUID]) -> dict[UUID, JobState]:
+        if not ids:
+            return {}
+        states = (job_of(row) for row in self._database.query(self._jobs_by_id, (Uuids(ids),)))
+        return {state.id: state for state in states}
 
     def occurrence(self, occurrence_id: UUID) -> OccurrenceState | None:
         events = [
             read_event(topic, bytes(state), where=f"{occurrence_id}:{version}")
             for version, topic, state in self._database.query(self._events, (occurrence_id,))
         ]
-        if events:
+        if events and isinstance(events[0], Claimed):
             return evolve_all(None, occurrence_id, events)
-        rows = self._database.query(self._ordered, (occurrence_id,))
-        return index_occurrence(rows[0]) if rows else None
+        if rows := self._database.query(self._ordered, (occurrence_id,)):
+            return index_occurrence(rows[0])
+        if rows := self._database.query(self._ordered_and_ended, (occurrence_id,)):
+            return evolve_all(ordered(*rows[0]), occurrence_id, events)
+        return None
 
-    def unfinished(self, job_id: UUID, *, limit: int = 1000) -> list[OccurrenceState]:
-        rows = self._database.query(self._unfinished, {"job": job_id, "limit": limit})
+    def unfinished(
+        self, job_id: UUID, *, after: UUID | None = None, limit: int = 1000
+    ) -> list[OccurrenceState]:
+        params = {"job": job_id, "after": after or _NIL, "limit": limit}
+        rows = self._database.query(self._unfinished, params)
         return [index_occurrence(row) for row in rows]
 
     def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
@@ -96,13 +118,14 @@ class PostgresStates:
 def _due(row: Row) -> DueJob | DueOccurrence:
     index, job, (next_fire, job_fires, unfinished) = row[:13], row[13:19], row[19:]
     if index[4] == "job":
-        state = _job((*job, index[3], index[12]))
+        state = job_of((*job, index[3], index[12]))
         return DueJob(state, cast("datetime", index[9]), unfinished)
-    state = _job((*job, next_fire, job_fires))
+    state = job_of((*job, next_fire, job_fires))
     return DueOccurrence(state, index_occurrence(index), index[9], index[11])
 
 
-def _job(row: Row) -> JobState:
+def job_of(row: Row) -> JobState:
+    """The state behind a row of ``JOB_COLUMNS`` and the fire time and fires of its index row."""
     job_id, version, status, partition, definition, key, next_fire, fires = row
     return JobState(
         job_id,
@@ -112,7 +135,7 @@ def _job(row: Row) -> JobState:
         _definition(definition),
         key,
         next_fire,
-        fires or 0,
+        fires,
     )
 
 

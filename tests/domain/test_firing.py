@@ -23,6 +23,7 @@ def job(
     overlap: Overlap = "allow",
     window_s: float = 86_400,
     limit: int | None = None,
+    overlap_max: int = 100,
 ) -> JobState:
     schedule = Every(seconds, anchor=START, limit=limit)
     definition = JobDefinition(
@@ -30,6 +31,7 @@ def job(
         schedule=schedule.to_json(),
         catch_up=catch_up,
         overlap=overlap,
+        overlap_max=overlap_max,
         catch_up_window=window_s,
     )
     return JobState(
@@ -89,7 +91,7 @@ def test_catching_up_all_runs_all_in_bounded_batches() -> None:
 def test_skipping_runs_none_of_the_missed_ones() -> None:
     plans = drained(job(catch_up="skip"), START + timedelta(minutes=10, seconds=40))
     assert claimed(plans) == []
-    assert sum(s.count for plan in plans for s in plan.skipped) == 10
+    assert sum(s.count or 0 for plan in plans for s in plan.skipped) == 10
 
 
 def test_what_is_older_than_the_window_does_not_run() -> None:
@@ -105,10 +107,48 @@ def test_a_run_that_overlaps_is_skipped_and_says_so() -> None:
 
 def test_a_buffered_run_waits_for_the_one_before_it() -> None:
     state = job(overlap="buffer_one")
-    assert plan_fires(state, now=START + 3 * MINUTE, unfinished=1).wait
+    assert plan_fires(state, now=START + MINUTE, unfinished=1).wait
     plan = plan_fires(state, now=START + 3 * MINUTE, unfinished=0)
     assert [fire.at for fire in plan.fires] == [START + 3 * MINUTE]
     assert [s.count for s in plan.skipped] == [2]
+
+
+def test_the_earliest_of_the_missed_ones_runs_and_the_rest_is_one_range() -> None:
+    plans = drained(job(seconds=1, catch_up="earliest"), START + timedelta(hours=2))
+    assert claimed(plans) == [START + timedelta(seconds=1)]
+    assert [s.count for plan in plans for s in plan.skipped] == [7199]
+
+
+def test_a_range_too_long_to_be_walked_is_dropped_without_a_count() -> None:
+    plans = drained(job(seconds=1, catch_up="earliest", window_s=1e6), START + timedelta(days=3))
+    [dropped] = plans[0].skipped
+    assert (dropped.count, dropped.last) == (None, START + timedelta(days=3))
+    assert dropped.next_fire == START + timedelta(days=3, seconds=1)
+
+
+def test_a_backlog_is_claimed_no_faster_than_its_rate() -> None:
+    state = job(catch_up="all")
+    plan = plan_fires(state, now=START + timedelta(minutes=250), unfinished=0)
+    assert (len(plan.fires), plan.again_after_s) == (50, 1.0)
+
+
+def test_buffered_runs_wait_in_order_up_to_a_maximum() -> None:
+    state = job(overlap="buffer_all", overlap_max=3)
+    busy = plan_fires(state, now=START + 5 * MINUTE, unfinished=1, attended=START + 5 * MINUTE)
+    assert busy.fires == []
+    assert [(s.cause, s.count) for s in busy.skipped] == [("overlap", 2)]
+    free = plan_fires(state, now=START + 3 * MINUTE, unfinished=0, attended=START + 3 * MINUTE)
+    assert [fire.at for fire in free.fires] == [START + MINUTE]
+    assert free.again_after_s is not None
+
+
+def test_a_fire_time_that_waited_for_a_run_was_not_missed() -> None:
+    state = job(overlap="buffer_all")
+    now = START + 10 * MINUTE
+    waited = plan_fires(state, now=now, unfinished=0, attended=now - timedelta(seconds=1))
+    missed = plan_fires(state, now=now, unfinished=0)
+    assert [fire.at for fire in waited.fires] == [START + MINUTE]
+    assert [fire.at for fire in missed.fires] == [now]
 
 
 def test_a_limited_schedule_ends_after_its_last_run() -> None:
@@ -117,12 +157,12 @@ def test_a_limited_schedule_ends_after_its_last_run() -> None:
     assert plans[-1].fires[-1].next_fire is None
 
 
-@pytest.mark.parametrize("overlap", ["allow", "skip", "buffer_one"])
+@pytest.mark.parametrize("overlap", ["allow", "skip", "buffer_one", "buffer_all"])
 @given(
-    catch_up=st.sampled_from(["latest", "all", "skip"]),
+    catch_up=st.sampled_from(["latest", "earliest", "all", "skip"]),
     seconds=st.sampled_from([7, 60, 3600]),
     outage_s=st.floats(0, 2 * 3600),
-    window_s=st.floats(0, 86_400),
+    window_s=st.floats(1, 86_400),
     unfinished=st.integers(0, 2),
 )
 def test_every_fire_time_is_claimed_or_dropped_once_and_in_order(
@@ -144,8 +184,10 @@ def test_every_fire_time_is_claimed_or_dropped_once_and_in_order(
         return
     accounted = [f.at for plan in plans for f in plan.fires]
     for plan in plans:
-        assert len(plan.fires) + sum(s.count for s in plan.skipped) <= MAX_STEP
+        if catch_up != "earliest":
+            assert len(plan.fires) + sum(s.count or 0 for s in plan.skipped) <= MAX_STEP
         for s in plan.skipped:
+            assert s.count is not None
             accounted += [s.first + n * step for n in range(s.count)]
             assert s.first + (s.count - 1) * step == s.last
     assert len(accounted) == len(set(accounted))

@@ -25,6 +25,7 @@ from horolog.domain.job_events import JobEvent, Registered
 from horolog.domain.origin import Origin
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Cron, Every, Once, Schedule
+from horolog.projections.rows import job_next_run
 
 NOW = datetime(2027, 3, 1, tzinfo=UTC)
 ME = Origin("ada", "because")
@@ -62,7 +63,8 @@ def test_a_one_off_of_a_moment_ago_still_runs_and_one_of_yesterday_is_refused() 
 
 def test_a_paused_job_has_no_next_fire_and_a_resumed_one_goes_on_from_now() -> None:
     paused = after(registered(), list(decide_pause(registered(), origin=ME)))
-    assert (paused.status, paused.next_fire) == ("paused", None)
+    assert paused.status == "paused"
+    assert job_next_run(paused) is None
     later = NOW + timedelta(days=10)
     resumed = after(paused, decide_resume(paused, now=later, origin=ME))
     assert resumed.status == "active"
@@ -107,7 +109,8 @@ def test_a_paused_job_that_is_rescheduled_stays_paused() -> None:
     state = registered()
     paused = after(state, decide_pause(state, origin=ME))
     moved = after(paused, decide_reschedule(paused, Every(60, anchor=NOW), now=NOW, origin=ME))
-    assert (moved.status, moved.next_fire) == ("paused", None)
+    assert moved.status == "paused"
+    assert job_next_run(moved) is None
 
 
 def test_an_update_names_only_what_changed() -> None:
@@ -118,6 +121,23 @@ def test_an_update_names_only_what_changed() -> None:
     assert [e.topic for e in events] == ["job.payload_changed.1", "job.policies_changed.1"]
     assert events[1].model_dump()["changes"] == {"queue": "billing"}
     assert after(state, events).definition.queue == "billing"
+
+
+def test_the_fire_times_of_a_pause_are_accounted_for_when_it_ends() -> None:
+    state = registered()
+    paused = after(state, decide_pause(state, origin=ME))
+    events = decide_resume(paused, now=NOW + timedelta(days=10), origin=ME)
+    assert [e.topic for e in events] == ["job.fires_skipped.1", "job.resumed.1"]
+    skipped = events[0].model_dump()
+    assert (skipped["count"], skipped["cause"]) == (10, "paused")
+    assert after(paused, events).fires == 10
+
+
+def test_a_pause_can_be_caught_up_if_asked() -> None:
+    state = registered()
+    paused = after(state, decide_pause(state, origin=ME))
+    events = decide_resume(paused, now=NOW + timedelta(days=10), origin=ME, catch_up=True)
+    assert after(paused, events).next_fire == state.next_fire
 
 
 @pytest.mark.parametrize(

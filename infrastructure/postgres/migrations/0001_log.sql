@@ -67,6 +67,10 @@ EXCEPTION WHEN OTHERS THEN
     RETURN NULL;
 END $$;
 
+-- A trigger's request id makes it repeatable: what it ordered the first time is found by it.
+CREATE INDEX job_events_requests ON :schema.job_events
+    (stream, (:schema.decoded(state) ->> 'request_id')) WHERE topic = 'job.triggered.1';
+
 CREATE VIEW :schema.log AS
 SELECT e.position, e.recorded_at, e.stream, e.version, e.topic,
        d.state ->> 'actor' AS actor,

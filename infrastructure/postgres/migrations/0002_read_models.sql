@@ -21,7 +21,8 @@ CREATE INDEX next_runs_fires ON :schema.next_runs (partition, due_at, id) WHERE 
 CREATE INDEX next_runs_looks ON :schema.next_runs (partition, due_at, id) WHERE look;
 CREATE INDEX next_runs_unfinished ON :schema.next_runs (job_id) WHERE kind <> 'job';
 
--- Current definitions.
+-- Current definitions. held_fire and fires are where the schedule of a job stands that has no row in
+-- next_runs: a paused one goes on from there.
 CREATE TABLE :schema.jobs (
     id uuid PRIMARY KEY,
     key text UNIQUE,
@@ -33,6 +34,8 @@ CREATE TABLE :schema.jobs (
     owner text,
     labels jsonb NOT NULL,
     definition json NOT NULL,
+    held_fire timestamptz,
+    fires integer NOT NULL,
     registered_at timestamptz NOT NULL,
     changed_at timestamptz NOT NULL
 ) WITH (fillfactor = 90);

@@ -223,16 +223,17 @@ CREATE FUNCTION :schema.append_cold(cold jsonb, verdicts smallint[], stamp times
 BEGIN
     IF cold ? 'jobs' THEN
         INSERT INTO :schema.jobs AS j (id, key, version, status, partition, name, queue, owner, labels,
-                                       definition, registered_at, changed_at)
+                                       definition, held_fire, fires, registered_at, changed_at)
         SELECT n.id, n.key, n.version, n.status, n.partition, n.name, n.queue, n.owner, n.labels,
-               n.definition::json, stamp, stamp
+               n.definition::json, n.held_fire, n.fires, stamp, stamp
         FROM jsonb_to_recordset(cold -> 'jobs') AS n (of integer, id uuid, key text, version integer,
              status text, partition smallint, name text, queue text, owner text, labels jsonb,
-             definition text)
+             definition text, held_fire timestamptz, fires integer)
         WHERE verdicts[n.of] = 0
         ON CONFLICT (id) DO UPDATE SET
             version = excluded.version, status = excluded.status, queue = excluded.queue,
             owner = excluded.owner, labels = excluded.labels, definition = excluded.definition,
+            held_fire = excluded.held_fire, fires = excluded.fires,
             changed_at = excluded.changed_at;
     END IF;
     IF cold ? 'dead_letters' THEN

@@ -1,0 +1,88 @@
+"""The walk over fire times that have come due, and what a dropped range of them looks like."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from horolog.domain.job_events import FiresSkipped, SkipCause
+from horolog.domain.origin import Origin
+from horolog.domain.schedule import Schedule
+
+MAX_COUNTED = 100_000
+"""The most fire times that are walked one by one to be dropped; a longer range is not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fire:
+    """A fire time, what follows it, and how many the schedule has used up with it."""
+
+    at: datetime
+    next_fire: datetime | None
+    fires: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRange:
+    """Consecutive fire times that are dropped for one cause; ``fires`` counts up to its last.
+
+    ``count`` is ``None`` for a range that is too long to be counted.
+    """
+
+    first: datetime
+    last: datetime
+    count: int | None
+    cause: SkipCause
+    next_fire: datetime | None
+    fires: int
+
+    def event(self, origin: Origin) -> FiresSkipped:
+        return FiresSkipped(
+            first=self.first,
+            last=self.last,
+            count=self.count,
+            cause=self.cause,
+            next_fire=self.next_fire,
+            fires=self.fires,
+            **origin.fields(),
+        )
+
+
+def due_fires(
+    schedule: Schedule, next_fire: datetime | None, fires: int, until: datetime
+) -> Iterator[Fire]:
+    """The fire times from ``next_fire`` to ``until`` inclusive, oldest first.
+
+    ``fires`` is how many were used up before; the schedule ends where its limit is reached.
+    """
+    at = next_fire
+    while at is not None and at <= until:
+        fires += 1
+        exhausted = schedule.limit is not None and fires >= schedule.limit
+        following = None if exhausted else schedule.next_after(at)
+        next_at = None if following is None else following.at
+        yield Fire(at, next_at, fires)
+        at = next_at
+
+
+def skipped_range(dropped: Sequence[Fire], cause: SkipCause) -> SkippedRange:
+    """The range that these consecutive fire times make."""
+    first, last = dropped[0], dropped[-1]
+    return SkippedRange(first.at, last.at, len(dropped), cause, last.next_fire, last.fires)
+
+
+def skipped_until(
+    schedule: Schedule, next_fire: datetime, fires: int, now: datetime, cause: SkipCause
+) -> SkippedRange | None:
+    """All fire times from ``next_fire`` to ``now``, dropped for one cause; ``None`` if none is.
+
+    A year of a schedule that fires each second is not walked: past ``MAX_COUNTED`` fire times the
+    range ends at ``now`` and has no count.
+    """
+    dropped: list[Fire] = []
+    for fire in due_fires(schedule, next_fire, fires, now):
+        dropped.append(fire)
+        if len(dropped) == MAX_COUNTED:
+            following = schedule.next_after(now)
+            next_at = None if following is None else following.at
+            return SkippedRange(next_fire, now, None, cause, next_at, fire.fires)
+    return skipped_range(dropped, cause) if dropped else None

@@ -78,7 +78,7 @@ class _Message(BaseModel):
 _messages = TypeAdapter(_Message)
 
 
-def ready_run(job: JobState, claimed: OccurrenceState) -> ReadyRun:
+def ready_run(job: JobState, claimed: OccurrenceState, *, lost: bool = False) -> ReadyRun:
     """The run of an occurrence that was just claimed, with the job as it is now."""
     definition = job.definition
     return ReadyRun(
@@ -96,6 +96,7 @@ def ready_run(job: JobState, claimed: OccurrenceState) -> ReadyRun:
         timeout=definition.timeout,
         retry=definition.retry,
         owner=definition.owner,
+        lost=lost,
     )
 
 

@@ -27,13 +27,15 @@ class DueJob:
 class DueOccurrence:
     """An unfinished occurrence in the index, with the job as it now is.
 
-    ``position`` is the log's position of the append that wrote the row.
+    ``position`` is the log's position of the append that wrote the row. ``lost``: the attempt
+    before the present claim, or before the retry that it waits for, was lost.
     """
 
     job: JobState
     occurrence: OccurrenceState
     due_at: datetime
     position: int
+    lost: bool = False
 
 
 class ReadsStates(Protocol):

@@ -36,14 +36,18 @@ _UNFINISHED = f"""
     ORDER BY r.id LIMIT %(limit)s
 """
 
-# The primary keys of next_runs and jobs; the count uses next_runs_unfinished and stops early.
+# The primary keys of next_runs, jobs and events; the count uses next_runs_unfinished and stops early.
 _DUE = f"""
     SELECT {_INDEX}, {JOB_COLUMNS}, coalesce(n.fire_time, j.held_fire), coalesce(n.fires, j.fires),
            CASE WHEN r.kind = 'job' AND j.definition ->> 'overlap' IS NOT NULL
                 THEN (SELECT count(*) FROM (
                     SELECT FROM :schema.next_runs u
                     WHERE u.job_id = r.job_id AND u.kind <> 'job' LIMIT 1000) unfinished)
-                ELSE 0 END
+                ELSE 0 END,
+           r.attempt > 0 AND r.state IN ('retrying', 'claimed') AND EXISTS (
+               SELECT FROM :schema.occurrence_events e
+               WHERE e.stream = r.id AND e.topic = 'occurrence.lost.1'
+                 AND e.version = r.version - CASE r.state WHEN 'claimed' THEN 1 ELSE 0 END)
     FROM unnest(%b) AS wanted (id)
     JOIN :schema.next_runs r ON r.id = wanted.id
     JOIN :schema.jobs j ON j.id = r.job_id
@@ -53,11 +57,9 @@ _DUE = f"""
 
 _EVENTS = """
     SELECT version, topic, state FROM :schema.occurrence_events WHERE stream = %s ORDER BY version
-"""
-# An ordered occurrence that was skipped before its claim has no Claimed event to begin with: what
-# it was is in the execution log.
-_ORDERED_AND_ENDED = """
-    SELECT x.id, x.job_id, x.partition, x.fire_time, x.kind FROM :schema.executions x WHERE x.id = %s
+    """ # An ordered occurrence that was skipped before its claim has no Claimed event to begin
+    with: what # it was is in the execution log. _ORDERED_AND_ENDED = """ SELECT x.id, x.job_id,
+    x.partition, x.fire_time, x.kind FROM :schema.executions x WHERE x.id = %s
 """
 _NIL = UUID(int=0)
 _ORDERED = f"SELECT {_INDEX} FROM :schema.next_runs r WHERE r.id = %s AND r.kind <> 'job'"
@@ -116,12 +118,12 @@ class PostgresStates:
 
 
 def _due(row: Row) -> DueJob | DueOccurrence:
-    index, job, (next_fire, job_fires, unfinished) = row[:13], row[13:19], row[19:]
+    index, job, (next_fire, job_fires, unfinished, lost) = row[:13], row[13:19], row[19:]
     if index[4] == "job":
         state = job_of((*job, index[3], index[12]))
         return DueJob(state, cast("datetime", index[9]), unfinished)
     state = job_of((*job, next_fire, job_fires))
-    return DueOccurrence(state, index_occurrence(index), index[9], index[11])
+    return DueOccurrence(state, index_occurrence(index), index[9], index[11], lost)
 
 
 def job_of(row: Row) -> JobState:

@@ -36,7 +36,8 @@ _UNFINISHED = f"""
     ORDER BY r.id LIMIT %(limit)s
 """
 
-# The primary keys of next_runs, jobs and events; the count uses next_runs_unfinished and stops early.
+# The primary keys of next_runs, jobs and events; the count uses next_runs_unfinished and stops
+# early.
 _DUE = f"""
     SELECT {_INDEX}, {JOB_COLUMNS}, coalesce(n.fire_time, j.held_fire), coalesce(n.fires, j.fires),
            CASE WHEN r.kind = 'job' AND j.definition ->> 'overlap' IS NOT NULL
@@ -57,9 +58,13 @@ _DUE = f"""
 
 _EVENTS = """
     SELECT version, topic, state FROM :schema.occurrence_events WHERE stream = %s ORDER BY version
-    """ # An ordered occurrence that was skipped before its claim has no Claimed event to begin
-    with: what # it was is in the execution log. _ORDERED_AND_ENDED = """ SELECT x.id, x.job_id,
-    x.partition, x.fire_time, x.kind FROM :schema.executions x WHERE x.id = %s
+"""
+
+# An ordered occurrence that was skipped before its claim has no Claimed event to begin with: what
+# it was is in the execution log.
+_ORDERED_AND_ENDED = """
+    SELECT x.id, x.job_id, x.partition, x.fire_time, x.kind
+    FROM :schema.executions x WHERE x.id = %s
 """
 _NIL = UUID(int=0)
 _ORDERED = f"SELECT {_INDEX} FROM :schema.next_runs r WHERE r.id = %s AND r.kind <> 'job'"

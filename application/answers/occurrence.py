@@ -1,0 +1,64 @@
+"""An occurrence, as a client sees it: one firing of a job, and what has become of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from horolog.application.answers.plain import plain
+from horolog.domain.ids import OccurrenceKind
+from horolog.domain.occurrence import OccurrenceState, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One firing of a job.
+
+    ``state`` is "scheduled" (ordered, not claimed yet), "claimed", "running", "retrying",
+    "succeeded", "dead", "skipped" or "discarded". ``kind`` says what ordered it: "schedule",
+    "trigger" or "backfill". ``attempt`` is the number of the last try, 0 before the first claim.
+    ``due_at`` is when an unfinished one wants attention again: its start, its next try, or the end
+    of a claim's or an attempt's lease. ``since`` is when its last event was recorded.
+    ``result`` is what the handler returned, ``error`` what the last failure said, ``seconds`` how
+    long the last try took, ``reason`` why it was skipped or dead-lettered; ``worker`` who did the
+    last thing: in "running", the worker that runs it.
+    """
+
+    id: UUID
+    job_id: UUID
+    state: Phase
+    fire_time: datetime
+    attempt: int
+    kind: OccurrenceKind
+    failures: int
+    version: int
+    partition: int
+    due_at: datetime | None = None
+    finished_at: datetime | None = None
+    since: datetime | None = None
+    worker: str | None = None
+    result: Any = None
+    error: str | None = None
+    seconds: float | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, state: OccurrenceState, *, finished_at: datetime | None = None) -> "Occurrence":
+        return cls(
+            id=state.id,
+            job_id=state.job_id,
+            state=state.state,
+            fire_time=state.fire_time,
+            attempt=state.attempt,
+            kind=state.kind,
+            failures=state.failures,
+            version=state.version,
+            partition=state.partition,
+            due_at=None if state.finished else state.due,
+            finished_at=finished_at,
+            error=state.error or None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document."""
+        return plain(self)

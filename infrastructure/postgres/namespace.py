@@ -1,0 +1,14 @@
+"""What was fixed when the namespace was created."""
+
+from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.migrate import check_schema
+
+
+def partitions_of(database: Database) -> int:
+    """The namespace's number of partitions.
+
+    Raises ``SchemaMissing``, ``SchemaTooNew`` or ``StoreUnavailable``: the first thing that a
+    client asks, so that a schema it cannot work on is found before anything is written.
+    """
+    check_schema(database)
+    return database.query(database.sql("SELECT partitions FROM :schema.namespace"))[0][0]

@@ -1,0 +1,133 @@
+"""Listing occurrences: the unfinished from the next-run index, the finished from the execution log.
+
+Ids begin with the fire time, so a range of time is a range of ids, and a page is the next stretch
+of an index. The last event of each row of the page is looked up by its key for what it says.
+"""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any, cast
+from uuid import UUID
+
+from horolog.application.answers.occurrence import Occurrence
+from horolog.application.queries.ports import OccurrenceFilter
+from horolog.domain.ids import OccurrenceKind, fire_time_floor
+from horolog.domain.occurrence import FINISHED, Phase
+from horolog.infrastructure.postgres.database import Database, Row
+
+# executions_job where a job is given, else the primary key of executions.
+_FINISHED = """
+    (SELECT x.id, x.job_id, x.state, x.fire_time, x.attempt, x.kind, x.failures, x.version,
+            x.partition, NULL::timestamptz AS due_at, x.finished_at
+     FROM :schema.executions x WHERE {conditions} ORDER BY x.id {direction} LIMIT %(limit)s)
+"""
+# next_runs_unfinished where a job is given, else the primary key of next_runs.
+_UNFINISHED = """
+    (SELECT x.id, x.job_id, x.state, x.fire_time, x.attempt, x.kind, x.failures, x.version,
+            x.partition, x.due_at, NULL::timestamptz AS finished_at
+     FROM :schema.next_runs x WHERE x.kind <> 'job' AND {conditions}
+     ORDER BY x.id {direction} LIMIT %(limit)s)
+"""
+# The primary key of the month's events, once for each row of the page.
+_PAGE = """
+    SELECT o.*, e.recorded_at, e.topic, e.state
+    FROM (SELECT * FROM ({both}) AS either ORDER BY id {direction} LIMIT %(limit)s) AS o
+    LEFT JOIN :schema.occurrence_events e ON e.stream = o.id AND e.version = o.version
+    ORDER BY o.id {direction}
+"""
+_LOWEST, _HIGHEST = UUID(int=0), UUID(int=(1 << 128) - 1)
+
+
+class PostgresOccurrenceList:
+    """As :class:`horolog.application.queries.ports.ListsOccurrences` promises."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._one = database.sql(_page(["x.id = %(id)s"], [_UNFINISHED, _FINISHED]))
+
+    def occurrence(self, occurrence_id: UUID) -> Occurrence | None:
+        rows = self._database.query(self._one, {"id": occurrence_id, "limit": 1})
+        return _occurrence(rows[0]) if rows else None
+
+    def occurrences(
+        self,
+        wanted: OccurrenceFilter,
+        *,
+        after: UUID | None,
+        limit: int,
+        newest_first: bool = False,
+    ) -> list[Occurrence]:
+        low, high = _range(wanted, after, newest_first=newest_first)
+        conditions = ["x.id > %(low)s", "x.id < %(high)s"]
+        params: dict[str, Any] = {"low": low, "high": high, "limit": limit}
+        for name, condition in (
+            ("job_id", "x.job_id = %(job_id)s"),
+            ("state", "x.state = %(state)s"),
+            ("since", "x.fire_time >= %(since)s"),
+            ("until", "x.fire_time < %(until)s"),
+        ):
+            value = getattr(wanted, name)
+            if value is not None:
+                conditions.append(condition)
+                params[name] = value
+        branches = [_UNFINISHED, _FINISHED]
+        if wanted.state is not None:
+            branches = [_FINISHED] if wanted.state in FINISHED else [_UNFINISHED]
+        text = _page(conditions, branches, "DESC" if newest_first else "")
+        return [_occurrence(row) for row in self._database.query(self._database.sql(text), params)]
+
+
+def _page(conditions: list[str], branches: list[str], direction: str = "") -> str:
+    filled = [
+        branch.format(conditions=" AND ".join(conditions), direction=direction)
+        for branch in branches
+    ]
+    return _PAGE.format(both=" UNION ALL ".join(filled), direction=direction)
+
+
+def _range(
+    wanted: OccurrenceFilter, after: UUID | None, *, newest_first: bool
+) -> tuple[UUID, UUID]:
+    """The ids between which the page lies, both excluded."""
+    low = _LOWEST if wanted.since is None else _before(fire_time_floor(wanted.since))
+    high = _HIGHEST if wanted.until is None else fire_time_floor(_next_ms(wanted.until))
+    if after is None:
+        return low, high
+    return (low, min(high, after)) if newest_first else (max(low, after), high)
+
+
+def _before(identity: UUID) -> UUID:
+    return UUID(int=max(identity.int - 1, 0))
+
+
+def _next_ms(moment: datetime) -> datetime:
+    return moment + timedelta(milliseconds=1)
+
+
+def _occurrence(row: Row) -> Occurrence:
+    recorded_at, topic, state = row[11:]
+    says: dict[str, Any] = {} if state is None else json.loads(bytes(state))
+    return Occurrence(
+        id=row[0],
+        job_id=row[1],
+        state=cast("Phase", row[2]),
+        fire_time=row[3],
+        attempt=row[4],
+        kind=cast("OccurrenceKind", row[5]),
+        failures=row[6],
+        version=row[7],
+        partition=row[8],
+        due_at=row[9],
+        finished_at=row[10],
+        since=recorded_at,
+        worker=says.get("actor") if topic in _OF_A_WORKER else None,
+        result=says.get("result"),
+        error=says.get("error"),
+        seconds=says.get("seconds"),
+        reason=says.get("cause") or says.get("reason"),
+    )
+
+
+_OF_A_WORKER = frozenset(
+    {"occurrence.attempted.1", "occurrence.succeeded.1", "occurrence.failed.1"}
+)

@@ -1,0 +1,153 @@
+"""The scheduler for asyncio: the same methods as coroutines, each the sync one in a thread.
+
+There is one implementation. A command waits for Postgres in a thread of this scheduler's own, so
+the loop stays free and the program's default threads are not used up.
+"""
+
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from itertools import islice
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from horolog.application.answers.job import Job
+from horolog.application.answers.logged_event import LoggedEvent
+from horolog.application.commands.job_spec import JobSpec
+from horolog.interface.scheduler import Scheduler
+from horolog.interface.settings import Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+THREADS = 4
+"""As many as the scheduler has connections: more would only wait for one."""
+
+
+def _lifted(
+    method: Callable[Concatenate[Scheduler, P], R],
+) -> Callable[Concatenate["AsyncScheduler", P], Coroutine[Any, Any, R]]:
+    """The method as a coroutine of the async scheduler, with the same arguments and answer."""
+
+    @wraps(method)
+    async def call(self: "AsyncScheduler", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self.run(lambda: method(self.scheduler, *args, **kwargs))
+
+    return call
+
+
+class AsyncScheduler:
+    """As :class:`Scheduler`, with coroutines; see there for what each takes, returns and raises.
+
+    A call that is cancelled is no longer waited for, but may still be carried out.
+    """
+
+    def __init__(
+        self,
+        database_url: str | None = None,
+        *,
+        namespace: str | None = None,
+        actor: str | None = None,
+        home: str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.scheduler = Scheduler(
+            database_url, namespace=namespace, actor=actor, home=home, settings=settings
+        )
+        self._threads: ThreadPoolExecutor | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.run(self.scheduler.__enter__)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections and ends the threads; a later call opens new ones."""
+        await self.run(self.scheduler.close)
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown(wait=False)
+
+    async def run(self, call: Callable[[], R]) -> R:
+        """The answer of a blocking call, made in a thread of this scheduler."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="horolog-scheduler")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    register = _lifted(Scheduler.register)
+    reschedule = _lifted(Scheduler.reschedule)
+    update = _lifted(Scheduler.update)
+    pause = _lifted(Scheduler.pause)
+    resume = _lifted(Scheduler.resume)
+    cancel = _lifted(Scheduler.cancel)
+    trigger = _lifted(Scheduler.trigger)
+    backfill = _lifted(Scheduler.backfill)
+    job = _lifted(Scheduler.job)
+    jobs = _lifted(Scheduler.jobs)
+    upcoming = _lifted(Scheduler.upcoming)
+    occurrence = _lifted(Scheduler.occurrence)
+    occurrences = _lifted(Scheduler.occurrences)
+    history = _lifted(Scheduler.history)
+    log = _lifted(Scheduler.log)
+    dead_letters = _lifted(Scheduler.dead_letters)
+    replay = _lifted(Scheduler.replay)
+    discard = _lifted(Scheduler.discard)
+    replay_many = _lifted(Scheduler.replay_many)
+
+    async def register_many(
+        self, specs: Iterable[JobSpec] | AsyncIterable[JobSpec], *, batch: int = 1000
+    ) -> AsyncGenerator[Job]:
+        """As :meth:`Scheduler.register_many`; the specs may come asynchronously too."""
+        loop = asyncio.get_running_loop()
+        stated = _pulled(specs, loop) if isinstance(specs, AsyncIterable) else specs
+        jobs = self.scheduler.register_many(stated, batch=batch)
+        while chunk := await self.run(lambda: list(islice(jobs, batch))):
+            for job in chunk:
+                yield job
+
+    async def follow(
+        self, after: int = 0, *, topics: Sequence[str] | str | None = None
+    ) -> AsyncGenerator[LoggedEvent]:
+        """As :meth:`Scheduler.follow`; ends within a second of being closed or cancelled."""
+        loop = asyncio.get_running_loop()
+        thread = ThreadPoolExecutor(1, thread_name_prefix="horolog-follow")
+        follower = await self.run(lambda: self.scheduler.follower(after, topics=topics))
+        try:
+            while True:
+                for recorded in await loop.run_in_executor(thread, follower.page):
+                    yield LoggedEvent.of(recorded)
+        finally:
+            # Behind the page that the thread may still wait for, and not waited for here.
+            thread.submit(follower.close)
+            thread.shutdown(wait=False)
+
+
+def _pulled(specs: AsyncIterable[JobSpec], loop: asyncio.AbstractEventLoop) -> Iterator[JobSpec]:
+    """The specs as a thread reads them, each asked for in the loop where they come from."""
+    source = aiter(specs)
+    while True:
+        try:
+            yield asyncio.run_coroutine_threadsafe(_next(source), loop).result()
+        except StopAsyncIteration:
+            return
+
+
+async def _next(source: AsyncIterator[JobSpec]) -> JobSpec:
+    return await anext(source)

@@ -1,0 +1,54 @@
+"""What users choose by: a status, a state, a label, a time; refused where nothing could match."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeVar, get_args
+
+from horolog.domain.errors import InvalidPolicy, InvalidSchedule
+from horolog.domain.job import JobStatus
+from horolog.domain.occurrence import Phase
+from horolog.domain.text import is_storable
+
+T = TypeVar("T", bound=str)
+
+
+def chosen_status(status: JobStatus | None) -> JobStatus | None:
+    return _one_of("status", status, get_args(JobStatus))
+
+
+def chosen_state(state: Phase | None) -> Phase | None:
+    return _one_of("state", state, get_args(Phase))
+
+
+def chosen_time(name: str, moment: datetime | None) -> datetime | None:
+    """An aware time; ``InvalidSchedule`` for one without a zone."""
+    if moment is not None and moment.tzinfo is None:
+        raise InvalidSchedule(
+            f"{name}={moment.isoformat()} has no zone: add an offset such as +00:00"
+        )
+    return moment
+
+
+def chosen_label(
+    label: str | tuple[str, str] | Mapping[str, str] | None,
+) -> tuple[str, str | None] | None:
+    """A label's name and value, or its name alone: "region=us", ("region", "us"), "region"."""
+    if label is None:
+        return None
+    if isinstance(label, str):
+        name, equals, value = label.partition("=")
+        found = (name, value if equals else None)
+    else:
+        pairs = list(label.items()) if isinstance(label, Mapping) else [label]
+        if len(pairs) != 1:
+            raise InvalidPolicy(f"label={label!r}: choose by one label, such as 'region=us'")
+        found = pairs[0]
+    if not all(is_storable(part) for part in found if part is not None):
+        raise InvalidPolicy(f"label={label!r} holds NUL or a lone surrogate, which no label has")
+    return found
+
+
+def _one_of(what: str, given: T | None, known: tuple[str, ...]) -> T | None:
+    if given is not None and given not in known:
+        raise InvalidPolicy(f"{what}={given!r}: there are {', '.join(known)}")
+    return given

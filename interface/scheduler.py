@@ -1,0 +1,483 @@
+"""The scheduler's public face: what a client asks, and gets.
+
+A thin layer: each method turns what users write (ids as text, keys, keywords) into a command or a
+query of the application, and its state into an answer. A client needs Postgres alone; what it asked
+for is kept when the call returns, and it may walk away.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from horolog.application.answers.dead_letter import DeadLetter
+from horolog.application.answers.job import Job
+from horolog.application.answers.logged_event import LoggedEvent
+from horolog.application.answers.occurrence import Occurrence
+from horolog.application.commands import (
+    backfilling,
+    changing,
+    dead_letters,
+    registering,
+    triggering,
+)
+from horolog.application.commands.context import Context
+from horolog.application.commands.job_spec import JobSpec, Policies
+from horolog.application.queries import asking
+from horolog.application.queries.following import Follower, follow
+from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
+from horolog.application.queries.ports import JobFilter, OccurrenceFilter
+from horolog.domain.definition import CatchUp, Overlap
+from horolog.domain.job import JobStatus
+from horolog.domain.occurrence import Phase
+from horolog.domain.retry import Retry
+from horolog.domain.schedule import FireTime, Schedule
+from horolog.interface.filters import chosen_label, chosen_state, chosen_status, chosen_time
+from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
+from horolog.interface.settings import Settings
+from horolog.interface.wiring import Client, connect
+
+
+class Scheduler:
+    """Registers jobs and asks about them; safe to share between threads.
+
+    ``database_url`` defaults to ``HOROLOG_DATABASE_URL``, then to the embedded server of ``horolog
+    dev``; ``namespace`` to ``HOROLOG_NAMESPACE`` or "horolog"; ``actor``, the name that the events
+    carry, to user@host. Nothing connects before the first call (entering ``with`` is one).
+
+    Every method may raise ``StoreUnavailable`` (Postgres is away: nothing was changed, or the
+    answer of the change was lost and the same call with the same key is safe), ``SchemaMissing``
+    (run ``horolog migrate``) and ``SchemaTooNew``. Ids are taken as ``UUID`` or as text.
+    """
+
+    def __init__(
+        self,
+        database_url: str | None = None,
+        *,
+        namespace: str | None = None,
+        actor: str | None = None,
+        home: str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings = settings or Settings.read(
+            database_url, namespace=namespace, actor=actor, home=home
+        )
+        self._client: Client | None = None
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        self._connected()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections; a later call opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.database.close()
+
+    # Jobs
+
+    def register(
+        self,
+        name: str,
+        *,
+        schedule: Schedule,
+        payload: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        queue: str = "default",
+        priority: int = 0,
+        retry: Retry | None = None,
+        timeout: float | None = None,
+        overlap: Overlap = "allow",
+        overlap_max: int = 100,
+        catch_up: CatchUp = "latest",
+        catch_up_window: float = 86_400.0,
+        catch_up_rate: float = 50.0,
+        concurrency_key: str | None = None,
+        concurrency_limit: int | None = None,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        reason: str | None = None,
+        replace: bool = False,
+    ) -> Job:
+        """Registers a job; when this returns, it is in the log.
+
+        The arguments are those of :class:`JobSpec`. With a ``key`` the call may be repeated: the
+        same definition is the same job and leaves no event, another one raises ``KeyConflict``
+        unless ``replace=True``, which changes the job where it differs.
+
+        Raises ``InvalidSchedule``, ``InvalidPayload``, ``InvalidPolicy`` and ``KeyConflict``.
+        """
+        spec = JobSpec(
+            name,
+            schedule=schedule,
+            payload=payload,
+            key=key,
+            queue=queue,
+            priority=priority,
+            retry=retry or Retry(),
+            timeout=timeout,
+            overlap=overlap,
+            overlap_max=overlap_max,
+            catch_up=catch_up,
+            catch_up_window=catch_up_window,
+            catch_up_rate=catch_up_rate,
+            concurrency_key=concurrency_key,
+            concurrency_limit=concurrency_limit,
+            owner=owner,
+            labels=labels,
+            reason=reason,
+            replace=replace,
+        )
+        return Job.of(registering.register(self._context, spec))
+
+    def register_many(self, specs: Iterable[JobSpec], *, batch: int = 1000) -> Iterator[Job]:
+        """Registers jobs as the iterator is read, ``batch`` (1 to 10,000) in one transaction.
+
+        A spec that is refused raises with its index (from 0) in the message before anything of its
+        batch is written; the batches before it stay.
+        """
+        for state in registering.register_many(self._context, specs, batch=batch):
+            yield Job.of(state)
+
+    def reschedule(
+        self,
+        job_id: Identifier,
+        schedule: Schedule,
+        *,
+        expected_version: int | None = None,
+        reason: str | None = None,
+    ) -> Job:
+        """From now on only the new schedule fires; what was claimed before still runs.
+
+        Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule``, and
+        ``VersionConflict`` where the job is not at ``expected_version``.
+        """
+        return Job.of(
+            changing.reschedule(
+                self._context,
+                job_uuid(job_id),
+                schedule,
+                expected_version=expected_version,
+                reason=reason,
+            )
+        )
+
+    def update(
+        self,
+        job_id: Identifier,
+        *,
+        payload: Mapping[str, Any] | None = None,
+        expected_version: int | None = None,
+        reason: str | None = None,
+        **policies: Unpack[Policies],
+    ) -> Job:
+        """Changes the payload and the policies that are given; runs that have not begun take them.
+
+        Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidPayload``,
+        ``InvalidPolicy``, and ``VersionConflict`` where the job is not at ``expected_version``.
+        """
+        return Job.of(
+            changing.update(
+                self._context,
+                job_uuid(job_id),
+                payload=payload,
+                policies=policies,
+                expected_version=expected_version,
+                reason=reason,
+            )
+        )
+
+    def pause(
+        self,
+        job_id: Identifier,
+        *,
+        expected_version: int | None = None,
+        reason: str | None = None,
+    ) -> Job:
+        """No fire time is claimed until the job is resumed; what was claimed before still runs.
+
+        Raises ``UnknownJob``, ``NotAllowed`` for a job that has ended, ``VersionConflict``.
+        """
+        return Job.of(
+            changing.pause(
+                self._context, job_uuid(job_id), expected_version=expected_version, reason=reason
+            )
+        )
+
+    def resume(
+        self,
+        job_id: Identifier,
+        *,
+        catch_up: bool = False,
+        expected_version: int | None = None,
+        reason: str | None = None,
+    ) -> Job:
+        """The schedule goes on at its next fire time; the log says what the pause dropped.
+
+        With ``catch_up`` it goes on at the first fire time of the pause, and the job's catch-up
+        policy decides which of them still run. Raises ``UnknownJob``, ``NotAllowed`` for a job that
+        has ended, ``VersionConflict``.
+        """
+        return Job.of(
+            changing.resume(
+                self._context,
+                job_uuid(job_id),
+                catch_up=catch_up,
+                expected_version=expected_version,
+                reason=reason,
+            )
+        )
+
+    def cancel(
+        self,
+        job_id: Identifier,
+        *,
+        expected_version: int | None = None,
+        reason: str | None = None,
+    ) -> Job:
+        """The job never fires again, and what has not begun does not run; what runs, ends.
+
+        Cancelling again changes nothing. Raises ``UnknownJob``, ``VersionConflict``.
+        """
+        return Job.of(
+            changing.cancel(
+                self._context, job_uuid(job_id), expected_version=expected_version, reason=reason
+            )
+        )
+
+    def trigger(
+        self,
+        job_id: Identifier,
+        *,
+        at: datetime | None = None,
+        request_id: str | None = None,
+        reason: str | None = None,
+    ) -> Occurrence:
+        """Orders one extra run, at ``at`` (aware; now, if absent); the same request id is one run.
+
+        Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a time
+        without a zone.
+        """
+        state = triggering.trigger(
+            self._context,
+            self._connected().orders,
+            job_uuid(job_id),
+            at=at,
+            request_id=request_id,
+            reason=reason,
+        )
+        return Occurrence.of(state)
+
+    def backfill(
+        self, job_id: Identifier, start: datetime, end: datetime, *, reason: str | None = None
+    ) -> int:
+        """Orders runs for the fire times from ``start`` to ``end`` that have none; how many.
+
+        Fire times that still lie ahead of the job are its schedule's and are left alone. Raises
+        ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a range that is
+        empty, has no zone, or holds more than 100,000 fire times.
+        """
+        return backfilling.backfill(
+            self._context, self._connected().orders, job_uuid(job_id), start, end, reason=reason
+        )
+
+    # Questions
+
+    def job(self, id_or_key: Identifier) -> Job:
+        """The job with this id or key as it is now; raises ``UnknownJob``."""
+        return Job.of(asking.find_job(self._connected().states, id_or_key, as_uuid(id_or_key)))
+
+    def jobs(
+        self,
+        *,
+        status: JobStatus | None = None,
+        name: str | None = None,
+        label: str | tuple[str, str] | Mapping[str, str] | None = None,
+        after: Identifier | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> list[Job]:
+        """A page of jobs in the order of ids; ``after`` is the last id of the page before.
+
+        ``label`` is "name=value", a name alone, or one pair. ``limit`` is from 1 to 10,000.
+        """
+        wanted = JobFilter(chosen_status(status), name, chosen_label(label))
+        page = self._connected().jobs.jobs(
+            wanted,
+            after=None if after is None else job_uuid(after),
+            limit=checked_limit(limit),
+        )
+        return [Job.of(state) for state in page]
+
+    def upcoming(self, job_id: Identifier, n: int = 10) -> list[FireTime]:
+        """The next ``n`` (1 to 10,000) fire times of a job, fewer where its schedule ends before.
+
+        Each has the instant (UTC), the local time, and what a clock change did to it. A paused job
+        has none, nor one that has ended. Raises ``UnknownJob``.
+        """
+        return asking.upcoming(
+            asking.find_job(self._connected().states, job_id, as_uuid(job_id)), n
+        )
+
+    def occurrence(self, occurrence_id: Identifier) -> Occurrence:
+        """The occurrence as it is now; raises ``UnknownOccurrence``."""
+        return asking.find_occurrence(self._connected().occurrences, occurrence_uuid(occurrence_id))
+
+    def occurrences(
+        self,
+        *,
+        job_id: Identifier | None = None,
+        state: Phase | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        after: Identifier | None = None,
+        limit: int = DEFAULT_LIMIT,
+        newest_first: bool = False,
+    ) -> list[Occurrence]:
+        """A page of occurrences in the order of their fire times, finished or not.
+
+        Fire times from ``since`` on and before ``until`` (aware). ``after`` is the id of the last
+        one of the page before; ``limit`` is from 1 to 10,000.
+        """
+        wanted = OccurrenceFilter(
+            None if job_id is None else job_uuid(job_id),
+            chosen_state(state),
+            chosen_time("since", since),
+            chosen_time("until", until),
+        )
+        return self._connected().occurrences.occurrences(
+            wanted,
+            after=None if after is None else occurrence_uuid(after),
+            limit=checked_limit(limit),
+            newest_first=newest_first,
+        )
+
+    def history(
+        self,
+        id: Identifier | int,  # noqa: A002 - the name that the contract gives it
+        *,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> list[LoggedEvent]:
+        """The events of a job (id or key), an occurrence (id) or a partition (its number).
+
+        Oldest first; ``after`` is the version of the last event of the page before. An id that has
+        no event has an empty history. Raises ``UnknownJob`` for a key that no job has.
+        """
+        client = self._connected()
+        identity = None if isinstance(id, int) else as_uuid(id)
+        stream = asking.stream_of(client.context, client.states, id, identity)
+        return asking.history(client.log, stream, after=after, limit=limit)
+
+    def log(
+        self,
+        *,
+        after: int = 0,
+        topics: Sequence[str] | str | None = None,
+        limit: int = 1000,
+    ) -> list[LoggedEvent]:
+        """A page of all events with a position above ``after``, in their one order.
+
+        ``topics`` chooses: "occurrence.failed.1", or a group such as "job". ``limit`` is from 1 to
+        10,000.
+        """
+        wanted = asking.checked_topics(topics)
+        page = self._connected().log.log(after=after, topics=wanted, limit=checked_limit(limit))
+        return [LoggedEvent.of(recorded) for recorded in page]
+
+    def follow(
+        self, after: int = 0, *, topics: Sequence[str] | str | None = None
+    ) -> Generator[LoggedEvent]:
+        """All events with a position above ``after``, and then each as it comes, for ever.
+
+        No event is passed over, also where the connection breaks and is made anew. Close the
+        generator, or leave the loop, to end it.
+        """
+        for recorded in follow(self.follower(after, topics=topics)):
+            yield LoggedEvent.of(recorded)
+
+    def follower(self, after: int = 0, *, topics: Sequence[str] | str | None = None) -> Follower:
+        """What ``follow`` reads from, for callers that have more to do while they wait."""
+        client = self._connected()
+        return Follower(
+            client.log, client.news(), after=after, topics=asking.checked_topics(topics)
+        )
+
+    # Dead letters
+
+    def dead_letters(
+        self,
+        *,
+        owner: str | None = None,
+        name: str | None = None,
+        after: Identifier | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> list[DeadLetter]:
+        """A page of dead letters by fire time; ``after`` is the last id of the page before."""
+        return self._connected().letters.dead_letters(
+            owner=owner,
+            name=name,
+            after=None if after is None else occurrence_uuid(after),
+            limit=checked_limit(limit),
+        )
+
+    def replay(self, occurrence_id: Identifier, *, reason: str | None = None) -> Occurrence:
+        """Tries a dead letter again, at once, under the same key, with a fresh budget of attempts.
+
+        Raises ``UnknownOccurrence``; ``NotAllowed`` where it is no dead letter or its job is
+        cancelled.
+        """
+        identity = occurrence_uuid(occurrence_id)
+        return Occurrence.of(dead_letters.replay(self._context, identity, reason=reason))
+
+    def discard(self, occurrence_id: Identifier, *, reason: str | None = None) -> Occurrence:
+        """Closes a dead letter for good; discarding it again changes nothing.
+
+        Raises ``UnknownOccurrence``; ``NotAllowed`` where it is no dead letter.
+        """
+        identity = occurrence_uuid(occurrence_id)
+        dead_letters.discard(self._context, identity, reason=reason)
+        return self.occurrence(identity)
+
+    def replay_many(
+        self,
+        *,
+        owner: str | None = None,
+        name: str | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> int:
+        """Replays the dead letters of an owner or a handler (all, if neither is given).
+
+        Oldest first. Returns how many, ``limit`` at most; with ``dry_run`` only counts them.
+        """
+        return dead_letters.replay_many(
+            self._context,
+            self._connected().letters,
+            owner=owner,
+            name=name,
+            most=limit,
+            dry_run=dry_run,
+            reason=reason,
+        )
+
+    @property
+    def _context(self) -> Context:
+        return self._connected().context
+
+    def _connected(self) -> Client:
+        with self._lock:
+            if self._client is None:
+                self._client = connect(self.settings)
+            return self._client

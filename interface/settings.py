@@ -1,0 +1,161 @@
+"""Settings: what to connect to, read once, and the only place that looks at the environment.
+
+An explicit argument comes first, then the environment, then the embedded servers that ``horolog
+dev`` keeps in ``HOROLOG_HOME``. Nothing here connects; a password is never part of a message.
+"""
+
+import getpass
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from horolog.domain.errors import InvalidSetting, QueueUnavailable, StoreUnavailable
+from horolog.domain.text import storable
+
+DEFAULT_HOME: Final = ".horolog"
+DEFAULT_NAMESPACE: Final = "horolog"
+MAX_ACTOR: Final = 256
+
+_NAMESPACE = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+_POSTGRES_SCHEMES = ("postgresql", "postgres")
+_NATS_SCHEMES = ("nats", "tls", "ws", "wss")
+
+Source = Literal["argument", "environment"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a process connects to, and as whom it acts.
+
+    ``given_database_url`` and ``given_nats_url`` are what was stated; ``database_url()`` and
+    ``nats_url()`` also look for embedded servers. ``home`` is where those keep their data.
+    ``namespace`` is a Postgres schema and a NATS subject prefix. ``actor`` is who the events say
+    did it.
+    """
+
+    given_database_url: str | None
+    given_nats_url: str | None
+    home: Path
+    namespace: str
+    actor: str
+
+    @classmethod
+    def read(
+        cls,
+        database_url: str | None = None,
+        *,
+        nats_url: str | None = None,
+        home: str | os.PathLike[str] | None = None,
+        namespace: str | None = None,
+        actor: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> "Settings":
+        """The settings of this process; an empty variable counts as absent.
+
+        Raises ``InvalidSetting``, which names the setting, for what cannot be used.
+        """
+        env = os.environ if environment is None else environment
+        return cls(
+            _postgres(database_url or env.get("HOROLOG_DATABASE_URL") or None),
+            _nats(nats_url or env.get("HOROLOG_NATS_URL") or None),
+            Path(home or env.get("HOROLOG_HOME") or DEFAULT_HOME).expanduser(),
+            _namespace(namespace or env.get("HOROLOG_NAMESPACE") or DEFAULT_NAMESPACE),
+            storable(actor or _user_at_host(), MAX_ACTOR),
+        )
+
+    def database_url(self) -> str:
+        """The Postgres that was stated, or the embedded one of the home if it runs.
+
+        Raises ``StoreUnavailable``, which says what to do, where there is neither.
+        """
+        if self.given_database_url is not None:
+            return self.given_database_url
+        found = self._embedded_url("database_url")
+        if found is None:
+            raise StoreUnavailable(
+                f"there is no Postgres to connect to: HOROLOG_DATABASE_URL is not set, and no"
+                f" embedded server runs in {self.home}: run `horolog dev`, or set"
+                " HOROLOG_DATABASE_URL to postgresql://user@host:5432/database"
+            )
+        return found
+
+    def nats_url(self) -> str:
+        """The NATS that was stated, or the embedded one of the home if it runs.
+
+        Raises ``QueueUnavailable``, which says what to do, where there is neither.
+        """
+        if self.given_nats_url is not None:
+            return self.given_nats_url
+        found = self._embedded_url("nats_url")
+        if found is None:
+            raise QueueUnavailable(
+                f"there is no NATS to connect to: HOROLOG_NATS_URL is not set, and no embedded"
+                f" server runs in {self.home}: run `horolog dev`, or set HOROLOG_NATS_URL to"
+                " nats://host:4222"
+            )
+        return found
+
+    def _embedded_url(self, which: Literal["database_url", "nats_url"]) -> str | None:
+        from horolog.infrastructure.embedded import EmbeddedServers
+
+        found = EmbeddedServers(self.home).find()
+        return None if found is None else str(getattr(found, which))
+
+
+def _postgres(url: str | None) -> str | None:
+    """The URL, or the keywords and values that libpq takes as well (``host=… dbname=…``)."""
+    if url is None or ("=" in url and "://" not in url):
+        return url
+    _check_scheme("HOROLOG_DATABASE_URL", url, _POSTGRES_SCHEMES, "postgresql://user@host:5432/db")
+    return url
+
+
+def _nats(urls: str | None) -> str | None:
+    """One URL, or several of one cluster with commas between them."""
+    for url in (urls or "").split(",") if urls else ():
+        _check_scheme("HOROLOG_NATS_URL", url.strip(), _NATS_SCHEMES, "nats://host:4222")
+    return urls
+
+
+def _check_scheme(setting: str, url: str, schemes: tuple[str, ...], example: str) -> None:
+    try:
+        parts = urlsplit(url)
+        if "," not in parts.netloc:  # libpq takes several hosts with commas between them
+            _ = parts.port  # raises where it is no number
+    except ValueError as error:
+        raise InvalidSetting(
+            f"{setting}={without_password(url)!r} cannot be read ({error}): it looks like {example}"
+        ) from None
+    if parts.scheme not in schemes:
+        raise InvalidSetting(
+            f"{setting}={without_password(url)!r} cannot be used: it begins with"
+            f" {schemes[0]}:// and looks like {example}"
+        )
+
+
+def without_password(url: str) -> str:
+    """The URL as it may be shown: what stands between ``:`` and ``@`` is hidden."""
+    shown = re.sub(r"(//[^/@:]*):.*@", r"\1:***@", url)
+    return re.sub(r"(?i)(password=)[^&\s]+", r"\1***", shown)
+
+
+def _namespace(namespace: str) -> str:
+    if not _NAMESPACE.fullmatch(namespace):
+        raise InvalidSetting(
+            f"HOROLOG_NAMESPACE={namespace!r} cannot be used: it takes lower-case letters, digits"
+            " and _, begins with a letter or _, and has at most 40 characters"
+        )
+    return namespace
+
+
+def _user_at_host() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

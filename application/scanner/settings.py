@@ -1,0 +1,123 @@
+"""What can be set about a scanner, and what it costs to set it shorter or longer."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from horolog.domain.errors import InvalidSetting
+
+RENEWALS_PER_LEASE = 3
+"""A lease is renewed this often before it ends, so two renewals in a row may fail."""
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class ScannerSettings(BaseModel):
+    """Read once, at the start. Units are last in the names: ``_s`` is seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lease_s: Seconds = 10.0
+    """How long a leader is believed in without a sign of life. Shorter: faster takeover, and
+    elections set off by ordinary pauses. Longer: nothing in its partitions fires until it ends."""
+
+    settle_s: Seconds = 0.5
+    """How often an instance that leads less than its share looks for partitions. Shorter: evened
+    out sooner after a start, with more queries until then."""
+
+    horizon_s: Seconds = 60.0
+    """How far ahead the time wheel is loaded. Shorter: less memory. Longer: a burst at one instant
+    is read in advance over a longer time. Correct at any length."""
+
+    sweep_s: Seconds = 2.0
+    """How often the index is read for what no notification told. Shorter: less late where one was
+    lost, more queries while idle. Longer: the reverse."""
+
+    look_interval_s: Seconds = 2.0
+    """How often ended claim windows and attempt leases are looked for, and the state of the queue.
+    Shorter: lost work is noticed sooner. Longer: fewer queries."""
+
+    tick_s: Annotated[float, Field(ge=0.0001, le=1)] = 0.001
+    """The width of the wheel's finest slot. Finer or coarser changes its cost, not its answers."""
+
+    wheel_capacity: Count = 200_000
+    """The most entries in memory (about 300 bytes each). Fewer: what lies further ahead is read
+    again when it comes near. More: memory."""
+
+    read_batch: Count = 5_000
+    """The most index rows in one query, over all partitions."""
+
+    claim_batch: Annotated[int, Field(ge=1, le=10_000)] = 1_000
+    """The most due entries in one claim transaction. Smaller: the log lock is held for less time.
+    Larger: more claims per second."""
+
+    claim_window_s: Seconds = 30.0
+    """How long a claim may stay without an attempt before its leader looks whether the queue still
+    holds the message. Shorter: what the queue lost is out again sooner. Longer: fewer looks while
+    workers are away. Longer than JetStream's duplicate window."""
+
+    max_window_s: Seconds = 300.0
+    """The windows of a message that stays in the queue double up to this."""
+
+    max_unpublished: Count = 20_000
+    """Claimed runs that are not known to be in the queue. Claiming stops there: fewer, and less is
+    claimed in vain while NATS is away; more, and the first minute after it is back is busier."""
+
+    max_unpublished_bytes: Count = 8_000_000
+    """The same bound for the size of those runs; one may exceed it."""
+
+    flood_runs: Count = 100
+    """More runs than this waiting for one queue travel several in a message. Fewer: more
+    throughput. More: workers share a burst more finely."""
+
+    publish_timeout_s: Seconds = 5.0
+    """A message that is not confirmed after this is published again, under the same id."""
+
+    max_backoff_s: Seconds = 2.0
+    """The longest pause after the queue or the store was away, or the queue full."""
+
+    mark_interval_s: Seconds = 0.5
+    """How often the publishing position is written while there is something new. Shorter: a
+    successor repeats less. Longer: fewer commits."""
+
+    drain_s: Seconds = 5.0
+    """How long a graceful stop publishes what it has claimed before it leaves it to a successor."""
+
+    def __init__(self, **values: object) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"]) or "scanner settings"
+            raise InvalidSetting(f"{field}={first['input']!r}: {first['msg']}") from error
+
+    @property
+    def renew_s(self) -> float:
+        """How often leases are renewed."""
+        return self.lease_s / RENEWALS_PER_LEASE
+
+    @property
+    def near_s(self) -> float:
+        """What is due this soon is read with every sweep, so that the next one comes in time."""
+        return 2 * self.sweep_s
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.renew_s < 2 * self.tick_s:
+            raise ValueError(f"lease_s={self.lease_s} is too short to be renewed in time")
+        if self.horizon_s < self.near_s:
+            raise ValueError(
+                f"horizon_s={self.horizon_s} has to be at least two sweeps ({self.near_s} s)"
+            )
+        if self.max_window_s < self.claim_window_s:
+            raise ValueError(
+                f"max_window_s={self.max_window_s} is shorter than claim_window_s"
+                f"={self.claim_window_s}"
+            )
+        if self.claim_window_s <= self.look_interval_s:
+            raise ValueError(
+                f"claim_window_s={self.claim_window_s} has to be longer than look_interval_s"
+                f"={self.look_interval_s}"
+            )
+        return self

@@ -32,10 +32,17 @@ class Finding:
 
 
 def findings(
-    store: StoreHealth | None, queue: QueueHealth | None, *, queue_error: str = ""
+    store: StoreHealth | None,
+    queue: QueueHealth | None,
+    *,
+    store_error: str = "",
+    queue_error: str = "",
 ) -> list[Finding]:
-    """Everything worth saying; ``None`` for a service that is away."""
-    found = [] if store is None else list(_store(store))
+    """Everything worth saying; ``None`` and an error for a service that cannot be looked at."""
+    if store is None:
+        found = [Finding(f"the log cannot be read: {store_error}", "nothing works until it can be")]
+    else:
+        found = list(_store(store))
     if queue is None:
         found.append(
             Finding(

@@ -9,6 +9,7 @@ Whatever is refused is one line on stderr and no traceback. Standard output carr
 nothing else, so that it can be piped; with ``--json`` it is JSON.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -85,9 +86,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
     from horolog.domain.errors import HorologError
 
+    # What drivers log is told in our own words where it matters; processes set up logging.
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
-        status = cli.main(arguments, prog_name="horolog", standalone_mode=False)
+        status = cli.main(arguments, prog_name="horolog", standalone_mode=False, color=_colour())
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else error.format_message(), err=True)
+        return USAGE
     except click.UsageError as error:
         return _refuse(_usage_line(error), USAGE)
     except click.ClickException as error:
@@ -122,6 +128,11 @@ def status_of(error: Exception) -> int:
     if isinstance(error, StoreUnavailable | QueueUnavailable):
         return AWAY
     return USAGE if isinstance(error, InvalidSetting) else REFUSED
+
+
+def _colour() -> bool | None:
+    """No colour where NO_COLOR is set, a convention that rich follows and click does not."""
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def _usage_line(error: click.UsageError) -> str:

@@ -15,7 +15,6 @@ from horolog.interface.cli.rendering import Output
 
 if TYPE_CHECKING:
     from horolog.interface.scheduler import Scheduler
-
     from horolog.interface.settings import Settings
 
 P = ParamSpec("P")
@@ -69,9 +68,7 @@ class Place:
         """A client of this place."""
         from horolog.interface.scheduler import Scheduler
 
-        with Scheduler(
-            self.database_url, home=self.home, namespace=self.namespace, actor=self.actor
-        ) as scheduler:
+        with Scheduler(settings=self.settings()) as scheduler:
             yield scheduler
 
 

@@ -9,12 +9,12 @@ import json
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
-from uuid import UUID
 
 import click
+
+from horolog.application.answers.plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,11 +31,11 @@ class Output:
 
     def document(self, value: object) -> None:
         """One JSON document."""
-        click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(document(value), indent=2, ensure_ascii=False))
 
     def line(self, value: object) -> None:
         """One JSON object on a line of its own, at once."""
-        click.echo(json.dumps(plain(value), ensure_ascii=False, separators=(", ", ": ")))
+        click.echo(json.dumps(document(value), ensure_ascii=False, separators=(", ", ": ")))
         sys.stdout.flush()
 
     def say(self, text: str) -> None:
@@ -119,26 +119,15 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(file=stream, width=width, highlight=False, emoji=False, markup=False)
 
 
-def plain(value: object) -> Any:
-    """The JSON value of whatever the API returns."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, UUID):
-        return str(value)
+def document(value: object) -> Any:
+    """The JSON form of what the API returns; the answers say it themselves."""
     if isinstance(value, Mapping):
-        mapping = cast("Mapping[object, object]", value)
-        return {str(name): plain(item) for name, item in mapping.items()}
-    if hasattr(value, "model_dump"):
-        return plain(cast("Any", value).model_dump(mode="json"))
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Iterable):
-        return [plain(item) for item in cast("Iterable[object]", value)]
-    return str(value)
+        mapping = cast("Mapping[str, object]", value)
+        return {name: document(item) for name, item in mapping.items()}
+    if isinstance(value, list | tuple):
+        return [document(item) for item in cast("Iterable[object]", value)]
+    to_dict = getattr(value, "to_dict", None)
+    return plain(value) if to_dict is None else to_dict()
 
 
 def text(value: object) -> str:

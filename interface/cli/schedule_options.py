@@ -37,7 +37,7 @@ OPTIONS = [
     ),
     click.option("--start", metavar="T", help="No fire time before this."),
     click.option("--end", metavar="T", help="No fire time after this."),
-    click.option("--limit-runs", type=int, metavar="N", help="At most so many runs."),
+    click.option("--limit", type=int, metavar="N", help="At most so many runs."),
     click.option("--jitter", type=float, metavar="S", help="Start up to so many seconds late."),
     click.option(
         "--exclude", multiple=True, metavar="T", help="A date or time not to run on; repeatable."
@@ -66,7 +66,7 @@ def taken_schedule(options: dict[str, Any], *, required: bool = True) -> "Schedu
         "fold",
         "start",
         "end",
-        "limit_runs",
+        "limit",
         "jitter",
         "exclude",
     ]
@@ -121,9 +121,7 @@ def _built(kind: str, given: dict[str, Any]) -> "Schedule":
         for name in ("start", "end")
         if name in given
     }
-    window |= {name: given[name] for name in ("jitter", "exclude") if name in given}
-    if "limit_runs" in given:
-        window["limit"] = given["limit_runs"]
+    window |= {name: given[name] for name in ("limit", "jitter", "exclude") if name in given}
     clock = {name: given[name] for name in ("gap", "fold") if name in given}
     _only_for(kind, given, "gap", ("cron", "rrule"))
     _only_for(kind, given, "fold", ("cron", "rrule"))

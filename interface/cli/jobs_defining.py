@@ -1,0 +1,90 @@
+"""The commands that state what a job is: register, reschedule, update."""
+
+from typing import Any
+
+import click
+
+from horolog.interface.cli.job_options import job_options, taken_policies
+from horolog.interface.cli.job_view import job_id, show_job
+from horolog.interface.cli.jobs_changing import change_options
+from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.schedule_options import schedule_options, taken_schedule
+
+
+@click.command()
+@click.argument("name")
+@schedule_options
+@job_options
+@click.option("--key", metavar="K", help="Registering the same key again returns the same job.")
+@click.option("--replace", is_flag=True, help="Change the job that has the key where it differs.")
+@click.option("--concurrency-key", metavar="K", help="Jobs that share it are led together.")
+@click.option("--reason", metavar="WHY", help="Why; it is kept in the log.")
+@at_a_place
+def register(place: Place, output: Output, name: str, **options: Any) -> None:
+    """Register a job for the handler NAME and print it.
+
+    For example: horolog job register invoices.bill --cron "0 2 * * *" --zone America/New_York
+    --payload '{"amount": 10}' --key bill-42
+    """
+    schedule = taken_schedule(options)
+    assert schedule is not None
+    policies = taken_policies(options)
+    policies |= {
+        name: options[name]
+        for name in ("key", "replace", "concurrency_key", "reason")
+        if options[name] is not None
+    }
+    with place.scheduler() as scheduler:
+        show_job(output, scheduler.register(name, schedule=schedule, **policies))
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@schedule_options
+@change_options
+@at_a_place
+def reschedule(
+    place: Place,
+    output: Output,
+    job: str,
+    expected_version: int | None,
+    reason: str | None,
+    **options: Any,
+) -> None:
+    """Give a job another schedule, from now on; what is claimed already still runs."""
+    schedule = taken_schedule(options)
+    assert schedule is not None
+    with place.scheduler() as scheduler:
+        changed = scheduler.reschedule(
+            job_id(scheduler, job), schedule, expected_version=expected_version, reason=reason
+        )
+        show_job(output, changed)
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@job_options
+@change_options
+@at_a_place
+def update(
+    place: Place,
+    output: Output,
+    job: str,
+    expected_version: int | None,
+    reason: str | None,
+    **options: Any,
+) -> None:
+    """Change a job's payload or policies; what is not named stays as it is."""
+    with place.scheduler() as scheduler:
+        identity = job_id(scheduler, job)
+        policies = taken_policies(options, retry=scheduler.job(identity).retry)
+        if not policies:
+            raise click.UsageError(
+                "nothing to change: name at least one option such as --payload or --queue",
+                click.get_current_context(),
+            )
+        changed = scheduler.update(
+            identity, expected_version=expected_version, reason=reason, **policies
+        )
+        show_job(output, changed)

@@ -1,0 +1,92 @@
+"""The commands that look at jobs: show, list, upcoming, history."""
+
+import click
+
+from horolog.interface.cli.event_listing import show_events
+from horolog.interface.cli.job_view import job_id, show_job
+from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.schedule_text import schedule_text
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@at_a_place
+def show(place: Place, output: Output, job: str) -> None:
+    """Show a job as it is now."""
+    with place.scheduler() as scheduler:
+        show_job(output, scheduler.job(job))
+
+
+@click.command("list")
+@click.option("--status", type=click.Choice(["active", "paused", "completed", "cancelled"]))
+@click.option("--name", metavar="NAME", help="Jobs of this handler.")
+@click.option("--label", metavar="K[=V]", help="Jobs with this label.")
+@click.option("--after", metavar="ID", help="Go on after this job.")
+@click.option("--limit", type=int, default=100, show_default=True)
+@at_a_place
+def listing(
+    place: Place,
+    output: Output,
+    status: str | None,
+    name: str | None,
+    label: str | None,
+    after: str | None,
+    limit: int,
+) -> None:
+    """List jobs, in the order of their ids."""
+    with place.scheduler() as scheduler:
+        jobs = list(
+            scheduler.jobs(
+                status=status,  # pyright: ignore[reportArgumentType] - a choice of the option
+                name=name,
+                label=label,
+                after=after,
+                limit=limit,
+            )
+        )
+    if output.as_json:
+        output.document(jobs)
+        return
+    output.table(
+        ["id", "name", "key", "status", "next run", "schedule"],
+        [
+            (str(one.id), one.name, one.key, one.status, one.next_run,
+             schedule_text(one.schedule.to_json()))
+            for one in jobs
+        ],
+        empty="no jobs: `horolog job register echo --every 2` makes one",
+    )  # fmt: skip
+    if len(jobs) == limit:
+        output.say(f"more: --after {jobs[-1].id}")
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@click.option("-n", "count", type=click.IntRange(1, 10_000), default=10, show_default=True)
+@at_a_place
+def upcoming(place: Place, output: Output, job: str, count: int) -> None:
+    """The next fire times of a job, with their local times and what a clock change does."""
+    with place.scheduler() as scheduler:
+        fires = scheduler.upcoming(job_id(scheduler, job), count)
+    if output.as_json:
+        output.document(fires)
+        return
+    output.table(
+        ["instant (UTC)", "local", "note"],
+        [(fire.at, fire.local, fire.note) for fire in fires],
+        empty="no fire time ahead",
+        whole=("instant (UTC)", "local"),
+    )
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
+@click.option("--limit", type=int, default=1000, show_default=True)
+@at_a_place
+def history(place: Place, output: Output, job: str, after: int, limit: int) -> None:
+    """What happened to a job: who changed it, when and why. Its runs are `occurrence list`."""
+    with place.scheduler() as scheduler:
+        identity = scheduler.job(job).id
+        show_events(output, scheduler, scheduler.history(identity, after=after, limit=limit))

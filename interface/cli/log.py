@@ -1,0 +1,39 @@
+"""`horolog log`: the events of all streams, in the one order that they have."""
+
+import click
+
+from horolog.interface.cli.event_listing import show_events
+from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.rendering import Output
+
+
+@click.command()
+@click.option("--follow", "-f", is_flag=True, help="Wait for more, until Ctrl-C.")
+@click.option("--after", type=int, metavar="N", help="Go on after this position.")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="T",
+    help="Only these: job.registered.1, or a beginning such as occurrence; repeatable.",
+)  # fmt: skip
+@click.option("--limit", type=int, metavar="N", help="At most so many.  [default: 1000]")
+@at_a_place
+def log(
+    place: Place,
+    output: Output,
+    follow: bool,
+    after: int | None,
+    topics: tuple[str, ...],
+    limit: int | None,
+) -> None:
+    """The events, oldest first; with --follow also each that comes from now on.
+
+    With --json each line is one object.
+    """
+    with place.scheduler() as scheduler:
+        if follow:
+            show_events(output, scheduler, scheduler.follow(after or 0, topics=topics))
+        else:
+            show_events(
+                output,
+                scheduler,
+                scheduler.log(after=after or 0, topics=topics, limit=limit or 1000),
+            )

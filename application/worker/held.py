@@ -5,7 +5,6 @@ before: until then it is extended, and where some of its runs cannot be taken he
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from typing import Protocol
 
 
@@ -17,8 +16,8 @@ class ReadyMessage(Protocol):
     def data(self) -> bytes: ...
 
     @property
-    def published_at(self) -> datetime:
-        """When the queue got it (UTC, by the queue's clock)."""
+    def age_s(self) -> float:
+        """Seconds since the queue got the message (not this delivery of it)."""
         ...
 
     def tell(self, word: "Word") -> None:
@@ -49,12 +48,22 @@ def later(delay_s: float) -> Word:
 class Held:
     """A delivery with ``open`` undecided runs."""
 
-    __slots__ = ("_again_after_s", "_ended", "extended_at", "message", "open")
+    __slots__ = (
+        "_again_after_s",
+        "_disowned",
+        "_ended",
+        "extended_at",
+        "held_since",
+        "message",
+        "open",
+        "runs",
+    )
 
     def __init__(self, message: ReadyMessage, runs: int, now_s: float) -> None:
         self.message = message
-        self.open = runs
-        self.extended_at = now_s
+        self.runs = self.open = runs
+        self.held_since = self.extended_at = now_s
+        self._disowned = 0
         self._again_after_s: float | None = None
         self._ended: Callable[[Held], None] | None = None
 
@@ -65,8 +74,15 @@ class Held:
         """One of its runs is decided in the log. The last one acknowledges the message."""
         self.open -= 1
         if self.open <= 0:
-            again = self._again_after_s
-            self._end(DONE if again is None else later(again))
+            if self._again_after_s is not None:
+                self._end(later(self._again_after_s))
+            else:
+                self._end(NEVER if self._disowned == self.runs else DONE)
+
+    def disown(self) -> None:
+        """One of its runs is none of ours. A message of strangers is thrown away."""
+        self._disowned += 1
+        self.settle()
 
     def leave(self, delay_s: float) -> None:
         """One of its runs is for somebody else: the message is offered again in the end."""

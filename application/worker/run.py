@@ -81,6 +81,10 @@ class Run:
             )
         return self._connection
 
+    def lend(self, connection: Any) -> None:
+        """For the worker: the connection of this run's transaction."""
+        self._connection = connection
+
     @property
     def last_result(self) -> Any:
         """What the job's last succeeded occurrence before this one returned; ``None`` if nothing.

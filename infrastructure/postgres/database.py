@@ -83,6 +83,11 @@ class Database:
             reconnect_timeout=0,
         )
 
+    @property
+    def connect_options(self) -> dict[str, Any]:
+        """What the driver is to be called with, for connections of another kind or pool."""
+        return dict(self._kwargs)
+
     @contextmanager
     def connection(self) -> Generator[Connection]:
         """A connection in autocommit mode; its errors come out as ours.

@@ -8,9 +8,11 @@ by its guard, and a refused decision whose events stand in the log, byte for byt
 
 from collections.abc import Sequence
 from time import monotonic, sleep
+from typing import Any
 from uuid import UUID
 
 import psycopg
+from psycopg import sql
 
 from horolog.application.decision import Decision
 from horolog.application.log import Appended, Fences, Recorded, Verdict
@@ -99,6 +101,15 @@ class PostgresLog:
         if interrupted and any(verdict != "accepted" for verdict in outcome):
             outcome = self._recognised(decisions, outcome)
         return Appended(outcome, position, recorded_at)
+
+    def call(self, decisions: Sequence[Decision]) -> tuple[sql.Composed, list[Any]]:
+        """The statement that appends them and its arguments, for a transaction of somebody else."""
+        return self._append, packed(decisions, None, self._news_horizon_s)
+
+    @staticmethod
+    def verdicts(row: Row) -> list[Verdict]:
+        """The verdicts in the row that the statement of ``call`` answers with."""
+        return [_VERDICTS[verdict] for verdict in row[0]]
 
     def stream(self, stream: UUID, *, after: int = 0, limit: int = 1000) -> list[Recorded]:
         """As :class:`horolog.application.log.ReadsLog` promises."""

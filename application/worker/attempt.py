@@ -1,0 +1,76 @@
+"""An attempt in this worker's hands, from its acceptance by the log to its outcome."""
+
+import asyncio
+from threading import Lock
+from typing import Literal
+
+from horolog.application.ready import ReadyRun
+from horolog.application.worker.handlers import AnyHandler
+from horolog.application.worker.held import Held
+from horolog.application.worker.run import Run
+from horolog.domain.occurrence import OccurrenceState
+
+End = Literal["timeout", "stop", "taken"]
+"""Why a handler was told to stop: its time is over, the worker stops, the attempt is not ours any
+more."""
+
+_deciding = Lock()
+
+
+class Attempt:
+    """``state`` is the occurrence's with this attempt running: what its outcome rests on.
+
+    ``decided``: an outcome was submitted, so whatever the handler still does is without effect.
+    """
+
+    __slots__ = (
+        "decided",
+        "ended_by",
+        "handler",
+        "held",
+        "ready",
+        "run",
+        "started_at",
+        "state",
+        "task",
+        "timer",
+    )
+
+    def __init__(
+        self, ready: ReadyRun, handler: AnyHandler, held: Held, state: OccurrenceState, run: Run
+    ) -> None:
+        self.ready = ready
+        self.handler = handler
+        self.held = held
+        self.state = state
+        self.run = run
+        self.started_at = 0.0
+        self.decided = False
+        self.ended_by: End | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+
+    def take_decision(self) -> bool:
+        """``True`` for the one who may decide the outcome: the loop, or a handler's thread."""
+        with _deciding:
+            if self.decided:
+                return False
+            self.decided = True
+            return True
+
+    def return_decision(self) -> None:
+        """Undoes ``take_decision``, where nothing was decided after all."""
+        self.decided = False
+
+    def stop(self, why: End) -> None:
+        """Asks the handler to stop: a coroutine is cancelled, a thread can only be told.
+
+        Once the outcome is decided there is nothing left to stop.
+        """
+        if self.decided:
+            return
+        if self.ended_by is None:
+            self.ended_by = why
+        self.run.cancelled = True
+        if self.task is not None and not self.task.done():
+            self.task.cancel()

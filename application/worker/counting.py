@@ -1,0 +1,37 @@
+"""What was refused or odd is counted, for `doctor`: in memory, and in the database now and then."""
+
+from collections import Counter
+from collections.abc import Mapping
+from threading import Lock
+from typing import Protocol
+
+
+class RecordsCounts(Protocol):
+    """Adds to the counters of the namespace. Errors: ``StoreUnavailable``."""
+
+    def add(self, counts: Mapping[str, int]) -> None: ...
+
+
+class Counting:
+    """Counts that are still to be recorded; shared by threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[str] = Counter()
+
+    def add(self, name: str, number: int = 1) -> None:
+        with self._lock:
+            self._counts[name] += number
+
+    def record(self, into: RecordsCounts) -> None:
+        """Records what was counted since the last time; where that fails, it is kept."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        if not counts:
+            return
+        try:
+            into.add(counts)
+        except BaseException:
+            with self._lock:
+                self._counts.update(counts)
+            raise

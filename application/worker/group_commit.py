@@ -1,0 +1,160 @@
+"""Group commit: what many runs want to append goes into the log together, one append at a time.
+
+While one append is on its way the next one fills, so batches grow with the load by themselves and a
+run that is alone never waits for company. Attempts and outcomes share the appends.
+
+When Postgres is away the same batch is tried again until it returns: nothing is lost or doubled,
+and the worker begins nothing new. An append whose commit was cut off is looked up: what stands in
+the log under our own name is taken as accepted.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from horolog.application.decision import Decision
+from horolog.application.log import Appended, Recorded, Verdict
+from horolog.application.scanner.clock import Clock, DatabaseTime, microseconds
+from horolog.application.worker.settings import WorkerSettings
+from horolog.domain.errors import StoreUnavailable, UnreadableEvent
+
+log = logging.getLogger("horolog.worker")
+
+Settled = Callable[[Verdict], None]
+"""Called on the event loop with what became of a decision."""
+
+
+class AppendsFromLoop(Protocol):
+    """``append`` of :class:`AppendsToLog` and ``stream`` of :class:`ReadsLog`, awaited."""
+
+    async def append(self, decisions: Sequence[Decision]) -> Appended: ...
+
+    async def stream(
+        self, stream: UUID, *, after: int = 0, limit: int = 1000
+    ) -> list[Recorded]: ...
+
+
+class GroupCommit:
+    """One writer for all runs of a worker. ``submit`` is for the event loop's thread."""
+
+    def __init__(self, log: AppendsFromLoop, clock: Clock, settings: WorkerSettings) -> None:
+        self._log = log
+        self._clock = clock
+        self._time = DatabaseTime(clock)
+        self._settings = settings
+        self._queue: deque[tuple[Decision, Settled]] = deque()
+        self._wanted = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.available = True
+        """Whether the last append went through; ``False`` while Postgres is away."""
+
+    def submit(self, decision: Decision, settled: Settled) -> None:
+        """Appends the decision soon; ``settled`` is told what became of it."""
+        self._queue.append((decision, settled))
+        self._wanted.set()
+        self._idle.clear()
+
+    @property
+    def waiting(self) -> int:
+        """Decisions that are not in an append yet."""
+        return len(self._queue)
+
+    def now(self) -> datetime:
+        """Now, by the database's clock. It is known after the first append."""
+        return self._time.now()
+
+    async def idle(self) -> None:
+        """Waits until everything submitted was settled."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Appends what is submitted, until cancelled."""
+        limit = self._settings.append_decisions
+        while True:
+            await self._wanted.wait()
+            await self._gather()
+            batch = [self._queue.popleft() for _ in range(min(limit, len(self._queue)))]
+            if not self._queue:
+                self._wanted.clear()
+            verdicts = await self._append([decision for decision, _ in batch])
+            for (_, settled), verdict in zip(batch, verdicts, strict=True):
+                settled(verdict)
+            if not self._queue:
+                self._idle.set()
+
+    async def _gather(self) -> None:
+        """Lets the loop go round while that still brings more, but not for longer than allowed."""
+        until = self._clock.monotonic() + self._settings.gather_s
+        before = 0
+        while before < len(self._queue) < self._settings.append_decisions:
+            before = len(self._queue)
+            await asyncio.sleep(0)
+            if self._clock.monotonic() >= until:
+                return
+
+    async def _append(self, decisions: list[Decision]) -> list[Verdict]:
+        """The verdicts on a batch, however long Postgres is away."""
+        interrupted = False
+        while True:
+            sent = self._clock.monotonic()
+            try:
+                appended = await self._log.append(decisions)
+                self._time.observe(
+                    sent, self._clock.monotonic(), microseconds(appended.recorded_at)
+                )
+                verdicts = appended.verdicts
+                if interrupted:
+                    verdicts = await self._recognised(decisions, verdicts)
+            except StoreUnavailable as error:
+                if self.available:
+                    log.warning(
+                        "the log is away (%s): %d decisions wait for it, no run is begun",
+                        error,
+                        len(decisions) + len(self._queue),
+                    )
+                self.available = False
+                interrupted = True
+                await self._clock.wait(asyncio.Event(), self._settings.retry_append_s)
+                continue
+            if not self.available:
+                log.info("the log is back")
+                self.available = True
+            return verdicts
+
+    async def _recognised(
+        self, decisions: Sequence[Decision], verdicts: Sequence[Verdict]
+    ) -> list[Verdict]:
+        """The verdicts of a repeated batch, with what an earlier try had written as accepted."""
+        return [
+            "accepted" if verdict != "accepted" and await self._is_ours(decision) else verdict
+            for decision, verdict in zip(decisions, verdicts, strict=True)
+        ]
+
+    async def _is_ours(self, decision: Decision) -> bool:
+        """Whether the log holds this very decision. Actors are unique to a process's life."""
+        first = decision.events[0]
+        try:
+            found = await self._log.stream(first.stream, after=first.version - 1, limit=1)
+        except UnreadableEvent:
+            return False
+        return bool(found) and (
+            found[0].version == first.version
+            and found[0].event.topic == first.event.topic
+            and found[0].event.actor == first.event.actor
+        )
+
+    async def holds(self, decision: Decision) -> bool:
+        """Whether the log holds this decision of ours, asked until Postgres answers.
+
+        For a commit that somebody else made and whose answer was lost.
+        """
+        while True:
+            try:
+                return await self._is_ours(decision)
+            except StoreUnavailable:
+                await self._clock.wait(asyncio.Event(), self._settings.retry_append_s)

@@ -1,0 +1,296 @@
+"""Running: calls the handler of an attempt, and takes whatever becomes of that.
+
+``async def`` handlers are tasks on the event loop, ``def`` handlers calls in threads. Whatever a
+handler raises, a ``SystemExit`` too, is an outcome of its run and never ends the worker. A timeout
+counts from the handler's start.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from horolog.application.decision import Decision
+from horolog.application.worker.attempt import Attempt
+from horolog.application.worker.finishing import Finishing
+from horolog.application.worker.group_commit import GroupCommit
+from horolog.application.worker.handlers import Handlers, is_async
+from horolog.application.worker.settings import WorkerSettings
+from horolog.application.worker.threads import HandlerThreads
+from horolog.application.worker.transactions import CommitUnknown, Transactions
+from horolog.domain.errors import InvalidPayload
+from horolog.domain.reference import Ref, find_refs, has_refs, replace_refs
+
+log = logging.getLogger("horolog.worker")
+
+
+class Running:
+    """Runs attempts. ``ended`` is called when a handler has really ended and its slots are free."""
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        finishing: Finishing,
+        commit: GroupCommit,
+        transactions: Transactions,
+        *,
+        settings: WorkerSettings,
+        monotonic: Callable[[], float],
+        ended: Callable[[Attempt], None],
+    ) -> None:
+        self._handlers = handlers
+        self._finishing = finishing
+        self._commit = commit
+        self._transactions = transactions
+        self._settings = settings
+        self._monotonic = monotonic
+        self._ended = ended
+        self._threads = HandlerThreads(settings.threads)
+        self._loop = asyncio.get_running_loop()
+        self._errands: set[asyncio.Task[None]] = set()
+
+    def start(self, attempt: Attempt) -> None:
+        """Begins an attempt that the log has accepted."""
+        attempt.started_at = self._monotonic()
+        if attempt.ready.timeout is not None:
+            attempt.timer = self._loop.call_later(attempt.ready.timeout, self._expire, attempt)
+        prepares = self._needs_preparation(attempt)
+        if prepares or attempt.handler.is_async:
+            run = self._run(attempt, prepares)
+            attempt.task = self._loop.create_task(run, name=attempt.handler.name)
+        else:
+            self._call_in_thread(attempt, attempt.ready.payload)
+
+    def give_up(self, attempt: Attempt) -> None:
+        """Decides a run that was told to stop and did not: without its handler."""
+        if attempt.decided:
+            return
+        log.warning(
+            "the handler %r was cancelled (%s) and does not stop: its run is decided without it",
+            attempt.handler.name,
+            attempt.ended_by,
+        )
+        self._stopped(attempt)
+
+    def close(self) -> None:
+        self._threads.close()
+
+    async def _run(self, attempt: Attempt, prepares: bool) -> None:
+        handler, payload = attempt.handler, attempt.ready.payload
+        try:
+            if prepares:
+                payload = await self._resolved(attempt)
+                if await self._decided_by_reconcile(attempt, payload):
+                    self._end(attempt)
+                    return
+                if not handler.is_async:
+                    attempt.task = None
+                    self._call_in_thread(attempt, payload)
+                    return
+                if handler.wants_last_result:
+                    await self._in_thread(lambda: attempt.run.last_result)
+            arguments = handler.arguments.accept(payload)
+            if handler.transactional:
+                await self._run_in_transaction(attempt, arguments)
+            else:
+                self._finishing.returned(attempt, await handler.function(attempt.run, **arguments))
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
+            self._raised(attempt, error)
+        self._end(attempt)
+
+    async def _run_in_transaction(self, attempt: Attempt, arguments: dict[str, Any]) -> None:
+        async with self._transactions.begin_async() as transaction:
+            attempt.run.lend(transaction.connection)
+            value = await attempt.handler.function(attempt.run, **arguments)
+            decision = self._finishing.success_decision(attempt, value)
+            if not attempt.take_decision():
+                return
+            # From here on nothing cancels this task: the commit decides.
+            try:
+                verdict = await transaction.succeed(decision)
+            except CommitUnknown as error:
+                await self._find_out(attempt, decision, error)
+                return
+            except BaseException:
+                attempt.return_decision()
+                raise
+        self._finishing.settle(attempt, verdict)
+
+    def _call_in_thread(self, attempt: Attempt, payload: dict[str, Any]) -> None:
+        def call() -> None:
+            act = self._called(attempt, payload)
+            # The loop is closed where the process stopped waiting for this handler.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._after_thread, attempt, act)
+
+        self._threads.submit(call)
+
+    def _called(self, attempt: Attempt, payload: dict[str, Any]) -> Callable[[], None]:
+        """Calls a ``def`` handler, in its thread; what is to be done about it on the loop."""
+        try:
+            arguments = attempt.handler.arguments.accept(payload)
+            if attempt.handler.transactional:
+                return self._called_in_transaction(attempt, arguments)
+            value = attempt.handler.function(attempt.run, **arguments)
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
+            return partial(self._raised, attempt, error)
+        return partial(self._finishing.returned, attempt, value)
+
+    def _called_in_transaction(
+        self, attempt: Attempt, arguments: dict[str, Any]
+    ) -> Callable[[], None]:
+        with self._transactions.begin() as transaction:
+            attempt.run.lend(transaction.connection)
+            value = attempt.handler.function(attempt.run, **arguments)
+            decision = self._finishing.success_decision(attempt, value)
+            if not attempt.take_decision():
+                return _nothing
+            try:
+                verdict = transaction.succeed(decision)
+            except CommitUnknown as error:
+                return partial(self._look_up, attempt, decision, error)
+            except BaseException:
+                attempt.return_decision()
+                raise
+        return partial(self._finishing.settle, attempt, verdict)
+
+    def _after_thread(self, attempt: Attempt, act: Callable[[], None]) -> None:
+        act()
+        self._end(attempt)
+
+    def _look_up(self, attempt: Attempt, decision: Decision, error: CommitUnknown) -> None:
+        task = self._loop.create_task(self._find_out(attempt, decision, error))
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    async def _find_out(self, attempt: Attempt, decision: Decision, error: CommitUnknown) -> None:
+        """Whether a commit happened whose answer was lost: only the log knows."""
+        if await self._commit.holds(decision):
+            self._finishing.settle(attempt, "accepted")
+        else:
+            attempt.return_decision()
+            self._finishing.failed(attempt, "transport", f"the commit did not happen: {error}")
+
+    def _end(self, attempt: Attempt) -> None:
+        if attempt.timer is not None:
+            attempt.timer.cancel()
+        self._ended(attempt)
+
+    # What a run needs before its handler is called: seldom, so kept out of the ordinary way.
+
+    def _needs_preparation(self, attempt: Attempt) -> bool:
+        handler, ready = attempt.handler, attempt.ready
+        if ready.lost and (handler.reconciler is not None or ready.on_unknown == "dead_letter"):
+            return True
+        if handler.wants_last_result and handler.is_async:
+            return True
+        return bool(ready.payload) and has_refs(ready.payload)
+
+    async def _resolved(self, attempt: Attempt) -> dict[str, Any]:
+        """The payload with its references replaced by what they name now."""
+        keeps = attempt.handler.arguments.keeps_refs
+        payload = attempt.ready.payload
+        found: dict[Ref, Any] = {}
+        for name, value in payload.items():
+            if name in keeps:
+                continue
+            for ref in find_refs(value):
+                if ref not in found:
+                    found[ref] = await self._resolve(ref)
+        return {
+            name: replace_refs(value, {} if name in keeps else found)
+            for name, value in payload.items()
+        }
+
+    async def _resolve(self, ref: Ref) -> Any:
+        resolver = self._handlers.resolver(ref)
+        if resolver is None:
+            raise InvalidPayload(
+                f"nothing here resolves {ref!r}: register a resolver with"
+                f" @worker.resolves({ref.path.partition('/')[0]!r}), or annotate it as Ref"
+            )
+        return await self._awaited(resolver, ref.path)
+
+    async def _decided_by_reconcile(self, attempt: Attempt, payload: dict[str, Any]) -> bool:
+        """After a lost attempt: asks whether it took effect. ``True`` where that ends the run."""
+        handler, ready = attempt.handler, attempt.ready
+        if not ready.lost:
+            return False
+        happened = None
+        if handler.reconciler is not None:
+            arguments = handler.arguments.accept(payload)
+            happened = await self._awaited(handler.reconciler, attempt.run, **arguments)
+        if happened:
+            self._finishing.reconciled(attempt)
+            return True
+        if happened is None and ready.on_unknown == "dead_letter":
+            self._finishing.unknown_outcome(attempt)
+            return True
+        return False
+
+    async def _awaited(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The result of a user's function: on the loop if it is async, in a thread if not."""
+        if is_async(function):
+            return await function(*args, **kwargs)
+        return await self._in_thread(partial(function, *args, **kwargs))
+
+    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+        future: asyncio.Future[Any] = self._loop.create_future()
+
+        def call() -> None:
+            try:
+                settle = partial(_set_result, future, function())
+            except BaseException as error:  # noqa: BLE001 - handed to whoever awaits it
+                settle = partial(_set_exception, future, error)
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(settle)
+
+        self._threads.submit(call)
+        return await future
+
+    # How runs end that were told to.
+
+    def _expire(self, attempt: Attempt) -> None:
+        """The job's timeout is over. A coroutine is cancelled and has a moment to clean up; a
+        thread can only be told, so its run is decided at once, and its slot stays taken."""
+        if attempt.decided:
+            return
+        attempt.stop("timeout")
+        if attempt.task is None:
+            self._stopped(attempt)
+        else:
+            grace_s = self._settings.cancel_grace_s
+            attempt.timer = self._loop.call_later(grace_s, self.give_up, attempt)
+
+    def _raised(self, attempt: Attempt, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError) and attempt.ended_by is not None:
+            self._stopped(attempt)
+        else:
+            self._finishing.raised(attempt, error)
+
+    def _stopped(self, attempt: Attempt) -> None:
+        match attempt.ended_by:
+            case "timeout":
+                self._finishing.timed_out(attempt)
+            case "taken":
+                self._finishing.taken(attempt)
+            case _:
+                self._finishing.snoozed(attempt, 0.0, reason="the worker stops")
+
+
+def _nothing() -> None:
+    return
+
+
+def _set_result(future: "asyncio.Future[Any]", result: Any) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _set_exception(future: "asyncio.Future[Any]", error: BaseException) -> None:
+    if not future.done():
+        # A future cannot hold StopIteration; it would be a bug of the handler anyhow.
+        held = RuntimeError(str(error)) if isinstance(error, StopIteration) else error
+        future.set_exception(held)

@@ -1,0 +1,192 @@
+"""Transactions of handlers: Succeeded is appended by the very transaction that holds the effect.
+
+Sync and async connections of psycopg differ in their ``await`` only, so each sequence is written
+once, as a generator of calls, and driven by whichever of the two runs the handler.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection, Connection, sql
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+
+from horolog.application.decision import Decision
+from horolog.application.log import Verdict
+from horolog.application.worker.transactions import CommitUnknown
+from horolog.domain.errors import StoreUnavailable
+from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.log import PostgresLog
+
+T = TypeVar("T")
+_Steps = Generator[Callable[[], Any], Any, T]
+
+# The handler's own statements run under the server's defaults. From here to the commit the log lock
+# is held, and a worker that stalls in between must not keep everybody else from appending.
+_BEFORE_APPEND = sql.SQL(
+    "SELECT set_config('lock_timeout', '10s', true),"
+    " set_config('statement_timeout', '60s', true),"
+    " set_config('idle_in_transaction_session_timeout', '5s', true),"
+    " set_config('plan_cache_mode', 'force_generic_plan', true)"
+)
+
+
+class PostgresTransactions:
+    """As :class:`horolog.application.worker.transactions.Transactions` promises.
+
+    ``size`` is the most connections of each kind; they are made when they are needed.
+    """
+
+    def __init__(
+        self, database: Database, log: PostgresLog, *, size: int, connect_timeout_s: float = 5.0
+    ) -> None:
+        self._log = log
+        self._database = database
+        self._timeout_s = connect_timeout_s
+        options: dict[str, Any] = {
+            "kwargs": database.connect_options,
+            "min_size": 0,
+            "max_size": size,
+            "open": False,
+            "timeout": connect_timeout_s,
+            "reconnect_timeout": 0,
+        }
+        self._pool = ConnectionPool[Connection[TupleRow]](**options)
+        self._async_pool = AsyncConnectionPool[AsyncConnection[TupleRow]](**options)
+
+    @contextmanager
+    def begin(self) -> Generator["_Transaction"]:
+        self._pool.open()
+        with self._acquiring():
+            connection = self._pool.getconn(timeout=self._timeout_s)
+        try:
+            transaction = _Transaction(connection, self._log)
+            _drive(transaction.enter())
+            try:
+                yield transaction
+            except BaseException as error:
+                _drive(transaction.leave(error))
+                raise
+            _drive(transaction.leave(None))
+        finally:
+            self._pool.putconn(connection)
+
+    @asynccontextmanager
+    async def begin_async(self) -> AsyncGenerator["_AsyncTransaction"]:
+        await self._async_pool.open()
+        with self._acquiring():
+            connection = await self._async_pool.getconn(timeout=self._timeout_s)
+        try:
+            transaction = _AsyncTransaction(connection, self._log)
+            await _drive_async(transaction.enter())
+            try:
+                yield transaction
+            except BaseException as error:
+                await _drive_async(transaction.leave(error))
+                raise
+            await _drive_async(transaction.leave(None))
+        finally:
+            await self._async_pool.putconn(connection)
+
+    async def close(self) -> None:
+        self._pool.close()
+        await self._async_pool.close()
+
+    @contextmanager
+    def _acquiring(self) -> Generator[None]:
+        """Only getting the connection is ours to translate; a handler's errors stay its own."""
+        try:
+            yield
+        except PoolTimeout as error:
+            raise StoreUnavailable(
+                f"no connection for a transactional handler within {self._timeout_s:g} s"
+            ) from error
+        except psycopg.OperationalError as error:
+            raise StoreUnavailable(f"Postgres is away: {error}") from error
+
+
+class _Steering:
+    """One transaction, as sequences of calls on its connection."""
+
+    def __init__(self, connection: Any, log: PostgresLog) -> None:
+        self.connection = connection
+        self._log = log
+        self._context: Any = connection.transaction()
+        self._open = False
+
+    def enter(self) -> _Steps[None]:
+        enter = getattr(self._context, "__aenter__", None) or self._context.__enter__
+        yield enter
+        self._open = True
+
+    def leave(self, error: BaseException | None) -> _Steps[None]:
+        """Rolls back what was not committed; the connection may be broken by now."""
+        if self._open:
+            yield from self._close(psycopg.Rollback(self._context) if error is None else error)
+
+    def append(self, decision: Decision) -> _Steps[Verdict]:
+        connection = self.connection
+        statement, arguments = self._log.call([decision])
+        yield lambda: connection.execute(_BEFORE_APPEND)
+        cursor = yield lambda: connection.execute(statement, arguments, binary=True)
+        row = yield cursor.fetchone
+        verdict = self._log.verdicts(row)[0]
+        if verdict != "accepted":
+            yield from self._close(psycopg.Rollback(self._context))
+            return verdict
+        try:
+            yield from self._close(None)
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            # With another state the server has answered, and the answer is no.
+            if error.sqlstate is None or error.sqlstate.startswith(("08", "57P")):
+                raise CommitUnknown(f"the connection broke at the commit: {error}") from error
+            raise
+        return verdict
+
+    def _close(self, error: BaseException | None) -> _Steps[None]:
+        self._open = False
+        leave = getattr(self._context, "__aexit__", None) or self._context.__exit__
+        kind = None if error is None else type(error)
+        yield lambda: leave(kind, error, None)
+
+
+class _Transaction(_Steering):
+    def succeed(self, decision: Decision) -> Verdict:
+        return _drive(self.append(decision))
+
+
+class _AsyncTransaction(_Steering):
+    async def succeed(self, decision: Decision) -> Verdict:
+        return await _drive_async(self.append(decision))
+
+
+def _drive(steps: _Steps[T]) -> T:
+    """Runs a sequence on a sync connection."""
+    try:
+        call = next(steps)
+        while True:
+            try:
+                result = call()
+            except BaseException as error:  # noqa: BLE001 - the sequence decides
+                call = steps.throw(error)
+            else:
+                call = steps.send(result)
+    except StopIteration as end:
+        return end.value
+
+
+async def _drive_async(steps: _Steps[T]) -> T:
+    """Runs the same sequence on an async connection."""
+    try:
+        call = next(steps)
+        while True:
+            try:
+                result = await call()
+            except BaseException as error:  # noqa: BLE001 - the sequence decides
+                call = steps.throw(error)
+            else:
+                call = steps.send(result)
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,126 @@
+"""The next-run index against the log, in one snapshot of both (invariant 6).
+
+Jobs are merged in the order of ids, a row of one beside a row of the other, so nothing is collected;
+occurrences are compared with what the fold has left unfinished.
+"""
+
+from collections.abc import Iterator, Mapping
+from uuid import UUID
+
+from horolog.application.verify.lives import Life
+from horolog.application.verify.ports import IndexedRow, LoggedJob, ScansLog, Snapshot
+from horolog.application.verify.report import Evidence, Report
+from horolog.domain.ids import occurrence_id
+
+BATCH = 1_000
+
+
+def check_index(
+    log: ScansLog, snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report
+) -> None:
+    """Reports every row that is missing, too many, or at another version than the log."""
+    _check_jobs(log, snapshot, report)
+    _check_occurrences(snapshot, unfinished, report)
+
+
+def _check_jobs(log: ScansLog, snapshot: Snapshot, report: Report) -> None:
+    right: list[IndexedRow] = []
+    for job, row in _beside(snapshot.jobs(), snapshot.indexed_jobs()):
+        if job is not None and job.events != job.version:
+            report.violate(
+                1,
+                f"job {job.id} has {job.events} events and is at version {job.version}",
+                Evidence(job.id, job.version),
+            )
+        if job is None or not job.active:
+            if row is not None:
+                report.violate(
+                    6, f"job {row.id} is in the index and not active", Evidence(row.id, row.version)
+                )
+        elif row is None:
+            report.violate(
+                6, f"job {job.id} is active and not in the index", Evidence(job.id, job.version)
+            )
+        elif row.version != job.version or row.job_id != job.id:
+            report.violate(
+                6,
+                f"job {job.id} is in the index at version {row.version}, and in the log at"
+                f" {job.version}",
+                Evidence(job.id, job.version),
+            )
+        else:
+            right.append(row)
+            if len(right) >= BATCH:
+                _check_fire_times(log, right, report)
+    _check_fire_times(log, right, report)
+
+
+def _check_fire_times(log: ScansLog, rows: list[IndexedRow], report: Report) -> None:
+    """No job may wait for a fire time that has been fired: it would be fired twice."""
+    ids = {occurrence_id(row.id, row.fire_time): row for row in rows}
+    for identity in log.started(list(ids)):
+        row = ids[identity]
+        report.violate(
+            6,
+            f"job {row.id} waits in the index for {row.fire_time.isoformat()}, which was fired",
+            Evidence(identity, 1),
+        )
+    rows.clear()
+
+
+def _check_occurrences(snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report) -> None:
+    seen: set[UUID] = set()
+    for row in snapshot.indexed_occurrences():
+        life = unfinished.get(row.id)
+        if life is None:
+            report.violate(
+                6,
+                f"occurrence {row.id} is in the index, and by the log it is not unfinished",
+                Evidence(row.id, row.version),
+            )
+            continue
+        seen.add(row.id)
+        for what, indexed, logged in (
+            ("version", row.version, life.version),
+            ("state", row.state, life.state),
+            ("attempt", row.attempt, life.attempt),
+            ("job", row.job_id, life.job),
+        ):
+            if indexed != logged:
+                report.violate(
+                    6,
+                    f"occurrence {row.id} is in the index with {what} {indexed}, and in the log"
+                    f" with {logged}",
+                    Evidence(row.id, life.version, life.last or None),
+                )
+        if life.due is not None and row.due_at < life.due:
+            report.violate(
+                6,
+                f"occurrence {row.id} is due in the index at {row.due_at.isoformat()}, before"
+                f" {life.due.isoformat()}",
+                Evidence(row.id, life.version, life.last or None),
+            )
+    for identity, life in unfinished.items():
+        if identity not in seen:
+            report.violate(
+                6,
+                f"occurrence {identity} is {life.state} and not in the index",
+                Evidence(identity, life.version, life.last or None),
+            )
+
+
+def _beside(
+    jobs: Iterator[LoggedJob], rows: Iterator[IndexedRow]
+) -> Iterator[tuple[LoggedJob | None, IndexedRow | None]]:
+    """Both in the order of ids, each with the other of the same id or with ``None``."""
+    job, row = next(jobs, None), next(rows, None)
+    while job is not None or row is not None:
+        if row is None or (job is not None and job.id < row.id):
+            yield job, None
+            job = next(jobs, None)
+        elif job is None or row.id < job.id:
+            yield None, row
+            row = next(rows, None)
+        else:
+            yield job, row
+            job, row = next(jobs, None), next(rows, None)

@@ -1,0 +1,85 @@
+"""What the checker reads: the log as it is stored, and one snapshot of the index.
+
+Raw states and not events: an event that cannot be read is a finding, not the end of the check.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+
+class StoredEvent(NamedTuple):
+    """An event as it is stored; ``state`` is JSON."""
+
+    position: int
+    recorded_at: datetime
+    stream: UUID
+    version: int
+    topic: str
+    state: bytes
+
+
+class IndexedRow(NamedTuple):
+    """A row of the next-run index, of a job (``kind`` "job") or of an unfinished occurrence."""
+
+    id: UUID
+    job_id: UUID
+    kind: str
+    state: str
+    version: int
+    attempt: int
+    fire_time: datetime
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedJob:
+    """A job's own stream in short: its last version, how many events there are, and its status."""
+
+    id: UUID
+    version: int
+    events: int
+    active: bool
+
+
+class Snapshot(Protocol):
+    """The log's position and the index at one instant. Errors: ``StoreUnavailable``."""
+
+    position: int
+
+    def jobs(self) -> Iterator[LoggedJob]:
+        """All jobs, from their own events alone, in the order of ids."""
+        ...
+
+    def indexed_jobs(self) -> Iterator[IndexedRow]:
+        """The rows of jobs, in the order of ids."""
+        ...
+
+    def indexed_occurrences(self) -> Iterator[IndexedRow]:
+        """The rows of occurrences, in any order."""
+        ...
+
+
+class ScansLog(Protocol):
+    """Errors: ``StoreUnavailable``."""
+
+    def page(self, after: int, limit: int) -> Sequence[StoredEvent]:
+        """Events with a position above ``after``, in the total order."""
+        ...
+
+    def before(self, stream: UUID, position: int) -> Sequence[StoredEvent]:
+        """The events of one stream with a position below ``position``, by version."""
+        ...
+
+    def allowed_attempts(self, jobs: Sequence[UUID]) -> dict[UUID, int]:
+        """The most attempts that any policy of a job ever allowed; unknown jobs are left out."""
+        ...
+
+    def started(self, occurrences: Sequence[UUID]) -> set[UUID]:
+        """Those of ``occurrences`` that have an event."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]: ...

@@ -1,0 +1,25 @@
+"""Reading a stored state without the typed events; old topics are read as the newest shape."""
+
+import json
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from horolog.application.verify.ports import StoredEvent
+from horolog.domain.errors import UnreadableEvent
+from horolog.domain.event import read_event, topics
+
+_PRESENT: Final = frozenset(topics())
+
+
+def read_state(event: StoredEvent) -> dict[str, Any] | None:
+    """What the event states; ``None`` where it cannot be read."""
+    try:
+        if event.topic in _PRESENT:
+            state = from_json(event.state)
+        else:
+            typed = read_event(event.topic, event.state)
+            state = json.loads(typed.to_json())
+    except (ValueError, UnreadableEvent):
+        return None
+    return state if isinstance(state, dict) else None

@@ -1,0 +1,101 @@
+"""The check itself: once through the log in its order, then the index in one snapshot."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from horolog.application.verify.budgets import Budgets
+from horolog.application.verify.fences import Fences
+from horolog.application.verify.index import check_index
+from horolog.application.verify.lives import Lives, instant
+from horolog.application.verify.ports import ScansLog, StoredEvent
+from horolog.application.verify.reading import read_state
+from horolog.application.verify.report import Evidence, Report
+from horolog.domain.ids import occurrence_id
+
+PAGE = 5_000
+
+Progress = Callable[[int], None]
+"""Told the position that was reached."""
+
+
+def verify(log: ScansLog, *, progress: Progress | None = None, page: int = PAGE) -> Report:
+    """Checks the whole log and the index; the report says what was counted and what is wrong.
+
+    Memory grows with what is unfinished, not with the log. Raises ``StoreUnavailable``.
+    """
+    check = _Check(log)
+    while events := log.page(check.report.position, page):
+        check.see(events)
+        if progress is not None:
+            progress(check.report.position)
+    with log.snapshot() as snapshot:
+        # What was appended since, up to the snapshot: all of it is visible to any reader by now.
+        while check.report.position < snapshot.position:
+            events = log.page(check.report.position, page)
+            check.see([event for event in events if event.position <= snapshot.position])
+            if not events or events[-1].position >= snapshot.position:
+                break
+        check.budgets.settle()
+        check_index(log, snapshot, check.lives.unfinished, check.report)
+    check.report.unfinished = len(check.lives.unfinished)
+    return check.report
+
+
+class _Check:
+    """Where the one pass through the log stands."""
+
+    def __init__(self, log: ScansLog) -> None:
+        self.report = Report()
+        self.budgets = Budgets(log, self.report)
+        self.lives = Lives(log, self.report, self.budgets)
+        self.fences = Fences(self.report)
+
+    def see(self, events: Sequence[StoredEvent]) -> None:
+        for event in events:
+            here = Evidence(event.stream, event.version, event.position)
+            if event.position <= self.report.position:
+                self.report.violate(1, f"position {event.position} is taken twice", here)
+            self.report.position = event.position
+            self.report.events += 1
+            state = read_state(event)
+            if state is None:
+                self.report.violate(1, f"{event.topic} cannot be read", here)
+                continue
+            try:
+                self._see(event, state)
+            except (KeyError, TypeError, ValueError) as error:
+                self.report.violate(1, f"{event.topic} lacks what it must state: {error!r}", here)
+
+    def _see(self, event: StoredEvent, state: dict[str, Any]) -> None:
+        about, _, kind = event.topic.partition(".")
+        kind = kind.partition(".")[0]
+        match about:
+            case "occurrence":
+                if kind == "claimed":
+                    self.fences.claimed(event, state)
+                self.lives.see(event, kind, state)
+            case "job":
+                self._see_job(event, kind, state)
+            case "partition":
+                if kind == "elected":
+                    self.fences.elected(event, state)
+                else:
+                    self.fences.released(state)
+            case _:
+                pass
+
+    def _see_job(self, event: StoredEvent, kind: str, state: dict[str, Any]) -> None:
+        match kind:
+            case "registered":
+                self.report.jobs += 1
+            case "triggered":
+                occurrence = UUID(state["occurrence_id"])
+                self.lives.order(occurrence, event.stream, instant(state["fire_time"]))
+            case "backfill_requested":
+                for text in state["fires"]:
+                    fire = instant(text)
+                    assert fire is not None
+                    self.lives.order(occurrence_id(event.stream, fire), event.stream, None)
+            case _:
+                pass

@@ -1,0 +1,145 @@
+"""Scanning the stored log and one snapshot of the index, for ``horolog verify``.
+
+The scan is paged by position, outside of any transaction; only the comparison with the index needs
+a snapshot, and holds it for as long as reading the index takes: an old snapshot keeps dead rows of a
+busy index from being cleaned up.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from pydantic_core import from_json
+
+from horolog.application.verify.ports import IndexedRow, LoggedJob, StoredEvent
+from horolog.domain.retry import Retry
+from horolog.infrastructure.postgres.arrays import Uuids
+from horolog.infrastructure.postgres.database import Connection, Database
+
+_COLUMNS = "position, recorded_at, stream, version, topic, state"
+
+# The position indexes of both tables, merged; each branch stops after `limit` rows.
+_PAGE = f"""
+    SELECT {_COLUMNS} FROM (
+        (SELECT {_COLUMNS} FROM :schema.job_events
+         WHERE position > %(after)s ORDER BY position LIMIT %(limit)s)
+        UNION ALL
+        (SELECT {_COLUMNS} FROM :schema.occurrence_events
+         WHERE position > %(after)s ORDER BY position LIMIT %(limit)s)
+    ) AS both_tables ORDER BY position LIMIT %(limit)s
+"""
+# The primary key of the month's events.
+_BEFORE = f"""
+    SELECT {_COLUMNS} FROM :schema.occurrence_events
+    WHERE stream = %s AND position < %s ORDER BY version
+"""
+# The primary key of job_events.
+_POLICIES = """
+    SELECT e.stream, e.topic, e.state FROM unnest(%b) AS w (stream)
+    JOIN :schema.job_events e ON e.stream = w.stream
+    WHERE e.topic IN ('job.registered.1', 'job.policies_changed.1')
+"""
+_STARTED = """
+    SELECT w.id FROM unnest(%b) AS w (id)
+    WHERE EXISTS (SELECT FROM :schema.occurrence_events e WHERE e.stream = w.id)
+"""
+# One pass along the primary key of job_events, no sort: a stream's last event that decides on the
+# status, and its size.
+_JOBS = """
+    SELECT stream, max(version), count(*),
+           (array_agg(topic ORDER BY version DESC) FILTER (WHERE topic IN (
+               'job.registered.1', 'job.paused.1', 'job.resumed.1', 'job.cancelled.1',
+               'job.completed.1')))[1],
+           (array_agg(version ORDER BY version DESC) FILTER (WHERE topic = 'job.completed.1'))[1]
+             < max(version) FILTER (WHERE topic = 'job.rescheduled.1')
+    FROM :schema.job_events WHERE topic LIKE 'job.%%'
+    GROUP BY stream ORDER BY stream
+"""
+_INDEX = """
+    SELECT id, job_id, kind, state, version, attempt, fire_time, due_at
+    FROM :schema.next_runs WHERE {}
+"""
+
+
+class PostgresLogScan:
+    """As :class:`horolog.application.verify.ports.ScansLog` promises."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._page = database.sql(_PAGE)
+        self._before = database.sql(_BEFORE)
+        self._policies = database.sql(_POLICIES)
+        self._started = database.sql(_STARTED)
+
+    def page(self, after: int, limit: int) -> list[StoredEvent]:
+        rows = self._database.query(self._page, {"after": after, "limit": limit})
+        return [StoredEvent(*row) for row in rows]
+
+    def before(self, stream: UUID, position: int) -> list[StoredEvent]:
+        return [StoredEvent(*row) for row in self._database.query(self._before, (stream, position))]
+
+    def allowed_attempts(self, jobs: Sequence[UUID]) -> dict[UUID, int]:
+        allowed: dict[UUID, int] = {}
+        for job, topic, state in self._database.query(self._policies, (Uuids(jobs),)):
+            stated = from_json(state)
+            key = "definition" if topic == "job.registered.1" else "changes"
+            retry = stated.get(key, {}).get("retry", {})
+            most = retry.get("max_attempts", Retry().max_attempts)
+            if key == "definition" or retry:
+                allowed[job] = max(most, allowed.get(job, 0))
+        return allowed
+
+    def started(self, occurrences: Sequence[UUID]) -> set[UUID]:
+        if not occurrences:
+            return set()
+        rows = self._database.query(self._started, (Uuids(occurrences),))
+        return {identity for (identity,) in rows}
+
+    @contextmanager
+    def snapshot(self) -> Generator["PostgresSnapshot"]:
+        with self._database.session() as connection, self._database.translated():
+            connection.execute("SET idle_in_transaction_session_timeout = 0")
+            connection.execute("SET statement_timeout = 0")
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield PostgresSnapshot(self._database, connection)
+            connection.execute("ROLLBACK")
+
+
+class PostgresSnapshot:
+    """As :class:`horolog.application.verify.ports.Snapshot` promises."""
+
+    def __init__(self, database: Database, connection: Connection) -> None:
+        self._database = database
+        self._connection = connection
+        # The sequence itself is not part of a snapshot; the events are.
+        last = connection.execute(
+            database.sql(
+                "SELECT greatest((SELECT max(position) FROM :schema.job_events),"
+                " (SELECT max(position) FROM :schema.occurrence_events), 0)"
+            )
+        ).fetchone()
+        assert last is not None
+        self.position: int = last[0]
+
+    def jobs(self) -> Iterator[LoggedJob]:
+        for stream, version, events, topic, revived in self._rows("jobs", _JOBS):
+            active = topic in ("job.registered.1", "job.resumed.1") or (
+                topic == "job.completed.1" and bool(revived)
+            )
+            yield LoggedJob(stream, version, events, active)
+
+    def indexed_jobs(self) -> Iterator[IndexedRow]:
+        text = _INDEX.format("kind = 'job' ORDER BY id")
+        return (IndexedRow(*row) for row in self._rows("indexed_jobs", text))
+
+    def indexed_occurrences(self) -> Iterator[IndexedRow]:
+        text = _INDEX.format("kind <> 'job'")
+        return (IndexedRow(*row) for row in self._rows("occurrences", text))
+
+    def _rows(self, name: str, text: str) -> Iterator[tuple[Any, ...]]:
+        with psycopg.ServerCursor(self._connection, name) as cursor:
+            cursor.itersize = 5_000
+            cursor.execute(self._database.sql(text), binary=True)
+            yield from cursor

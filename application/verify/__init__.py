@@ -2,7 +2,7 @@
 
 The checker has a fold of its own: one that shared the deciders' would share their mistakes. It
 reads the log once in its order and remembers what is unfinished, so its memory does not grow with
-the log. It may run beside a working system: what it compares with the index is one snapshot of both.
+the log. It may run beside a working system: what it compares with the index is a snapshot of both.
 
     1  streams have consecutive versions; the log's order is total            lives, jobs
     2  at most one Succeeded, and nothing after it                            lives

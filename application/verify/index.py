@@ -1,7 +1,7 @@
 """The next-run index against the log, in one snapshot of both (invariant 6).
 
-Jobs are merged in the order of ids, a row of one beside a row of the other, so nothing is collected;
-occurrences are compared with what the fold has left unfinished.
+Jobs are merged in the order of ids, a row of one beside a row of the other, so nothing is
+collected; occurrences are compared with what the fold has left unfinished.
 """
 
 from collections.abc import Iterator, Mapping

@@ -113,7 +113,7 @@ class Lives:
         if kind in _OUTCOMES | {"attempted"} and state.get("attempt") != life.attempt:
             self._report.violate(
                 3,
-                f"{event.topic} is of attempt {state.get('attempt')}, and {life.attempt} is claimed",
+                f"{event.topic} of attempt {state.get('attempt')}, where {life.attempt} is claimed",
                 last,
                 here,
             )

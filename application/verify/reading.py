@@ -1,7 +1,7 @@
 """Reading a stored state without the typed events; old topics are read as the newest shape."""
 
 import json
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic_core import from_json
 
@@ -22,4 +22,4 @@ def read_state(event: StoredEvent) -> dict[str, Any] | None:
             state = json.loads(typed.to_json())
     except (ValueError, UnreadableEvent):
         return None
-    return state if isinstance(state, dict) else None
+    return cast("dict[str, Any]", state) if isinstance(state, dict) else None

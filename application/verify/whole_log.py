@@ -25,8 +25,11 @@ def verify(log: ScansLog, *, progress: Progress | None = None, page: int = PAGE)
     Memory grows with what is unfinished, not with the log. Raises ``StoreUnavailable``.
     """
     check = _Check(log)
-    while events := log.page(check.report.position, page):
+    full = True
+    while full:
+        events = log.page(check.report.position, page)
         check.see(events)
+        full = len(events) == page
         if progress is not None:
             progress(check.report.position)
     with log.snapshot() as snapshot:

@@ -1,8 +1,8 @@
 """Scanning the stored log and one snapshot of the index, for ``horolog verify``.
 
 The scan is paged by position, outside of any transaction; only the comparison with the index needs
-a snapshot, and holds it for as long as reading the index takes: an old snapshot keeps dead rows of a
-busy index from being cleaned up.
+a snapshot, and holds it for as long as reading the index takes: an old snapshot keeps dead rows of
+a busy index from being cleaned up.
 """
 
 from collections.abc import Generator, Iterator, Sequence

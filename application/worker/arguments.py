@@ -8,10 +8,14 @@ names only.
 import inspect
 from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, NotRequired, TypedDict, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from typing_extensions import TypedDict
+
+# pydantic takes no TypedDict of the standard library before Python 3.12.
+from typing_extensions import TypedDict
 
 from horolog.domain.errors import InvalidPayload, InvalidSetting
 from horolog.domain.reference import Ref

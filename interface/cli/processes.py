@@ -4,10 +4,19 @@ SIGTERM and Ctrl-C drain: the scanner publishes what it has claimed and releases
 worker finishes what it runs within its grace. A second signal ends at once.
 """
 
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
 import click
 
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
+
+if TYPE_CHECKING:
+    from horolog.interface.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.command()
@@ -38,3 +47,72 @@ def migrate(
             output.say(f"applied {migration.number:04} {migration.name}")
     else:
         output.say("the schema is current")
+
+
+def process_options(function: F) -> F:
+    """``--log-level``, and the hidden option of children of `dev` and the demo."""
+    function = click.option("--until-stdin-closes", is_flag=True, hidden=True)(function)
+    return click.option(
+        "--log-level",
+        type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
+        default="INFO",
+        show_default=True,
+        help="What is said on stderr; with --json, as JSON lines.",
+    )(function)
+
+
+@click.command()
+@process_options
+@at_a_place
+def scanner(place: Place, output: Output, log_level: str, until_stdin_closes: bool) -> None:
+    """Run one scanner: it leads its share of the partitions and claims what is due."""
+    _begin(output, log_level, until_stdin_closes)
+    asyncio.run(_scan(place.settings()))
+
+
+@click.command()
+@click.argument("worker", metavar="MODULE:WORKER")
+@click.option("--queue", "queues", multiple=True, metavar="Q", help="Only from these; repeatable.")
+@process_options
+@at_a_place
+def worker(
+    place: Place,
+    output: Output,
+    worker: str,
+    queues: tuple[str, ...],
+    log_level: str,
+    until_stdin_closes: bool,
+) -> None:
+    """Run one worker, such as myapp.jobs:worker; modules of this directory are found too."""
+    from horolog.interface.worker import load_worker, run_until_signalled
+
+    settings = place.settings()
+    loaded = load_worker(worker)
+    if queues:
+        loaded.queues = list(queues)
+    _begin(output, log_level, until_stdin_closes)
+    asyncio.run(run_until_signalled(loaded, settings))
+
+
+async def _scan(settings: "Settings") -> None:
+    from horolog.interface.processes.scanner import run_scanner
+
+    from horolog.interface.processes.signals import stop_on_signals
+
+    with stop_on_signals() as stop:
+        await run_scanner(
+            database_url=settings.database_url(),
+            nats_url=settings.nats_url(),
+            namespace=settings.namespace,
+            stop=stop,
+        )
+
+
+def _begin(output: Output, log_level: str, until_stdin_closes: bool) -> None:
+    from horolog.interface.cli.log_output import log_to_stderr
+
+    log_to_stderr(level=log_level.upper(), as_json=output.as_json)
+    if until_stdin_closes:
+        from horolog.interface.processes.children import stop_when_stdin_closes
+
+        stop_when_stdin_closes()

@@ -1,1 +1,1 @@
-"""What runs until it is told to stop: a scanner, a worker, and the children of `dev` and the demo."""
+"""What runs until it is told to stop: a scanner, a worker, the children of `dev` and demo."""

@@ -12,7 +12,6 @@ from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_h
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
-from typing_extensions import TypedDict
 
 # pydantic takes no TypedDict of the standard library before Python 3.12.
 from typing_extensions import TypedDict

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread, get_ident
 from types import CodeType, FrameType
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from horolog.application.worker.attempt import Attempt
@@ -47,6 +47,18 @@ class ExtendsLeases(Protocol):
     def extend(self, attempts: Sequence[tuple[UUID, int]], lease_s: float) -> Extended: ...
 
 
+class AnnouncesWorker(Protocol):
+    """Tells who asks (`doctor`) that this worker lives. Errors: ``StoreUnavailable``."""
+
+    def announce(self, details: dict[str, Any], for_s: float) -> None:
+        """It lives for so many seconds more, and this is what it can do."""
+        ...
+
+    def leave(self) -> None:
+        """It has stopped."""
+        ...
+
+
 class Heartbeats:
     """Extends the leases of long runs. ``attempts`` gives those in hand, from any thread."""
 
@@ -54,6 +66,7 @@ class Heartbeats:
         self,
         attempts: Callable[[], Iterable[Attempt]],
         leases: ExtendsLeases,
+        presence: AnnouncesWorker,
         counts: RecordsCounts,
         counting: Counting,
         *,
@@ -63,6 +76,9 @@ class Heartbeats:
     ) -> None:
         self._attempts = attempts
         self._leases = leases
+        self._presence = presence
+        self._can_do = sorted(handlers)
+        self._announced_at: float | None = None
         self._counts = counts
         self._counting = counting
         self._settings = settings
@@ -94,6 +110,7 @@ class Heartbeats:
         self._watch_loop()
         try:
             self._extend_due()
+            self._announce_due()
             self._counting.record(self._counts)
         except StoreUnavailable as error:
             # The leases run by the database's clock; it may be back before they are over.
@@ -105,10 +122,16 @@ class Heartbeats:
 
     def _beat(self) -> None:
         interval_s = min(self._settings.blocked_loop_s / 2, self._settings.heartbeat_s / 4)
-        while not self._stop.wait(interval_s):
-            self.pulse()
+        while True:
+            try:
+                self.pulse()
+            except Exception:  # a thread's top: no beat must be the last one
+                log.exception("a heartbeat failed")
+            if self._stop.wait(interval_s):
+                break
         try:
             self._counting.record(self._counts)
+            self._presence.leave()
         except StoreUnavailable:
             log.warning("the last counts could not be recorded: Postgres is away")
 
@@ -127,6 +150,14 @@ class Heartbeats:
         ]
         if due:
             self._extend(due, now)
+
+    def _announce_due(self) -> None:
+        now, every_s = self._monotonic(), self._settings.heartbeat_s
+        if self._announced_at is None or now - self._announced_at >= every_s:
+            running = sum(1 for _ in self._attempts())
+            details: dict[str, Any] = {"handlers": self._can_do, "running": running}
+            self._presence.announce(details, 3 * every_s)
+            self._announced_at = now
 
     def _extend(self, attempts: Sequence[Attempt], now: float) -> None:
         asked = [_key(attempt) for attempt in attempts]

@@ -29,7 +29,7 @@ from horolog.application.worker.counting import Counting, RecordsCounts
 from horolog.application.worker.finishing import Finishing
 from horolog.application.worker.group_commit import AppendsFromLoop, GroupCommit
 from horolog.application.worker.handlers import AnyHandler, Handlers
-from horolog.application.worker.heartbeats import ExtendsLeases, Heartbeats
+from horolog.application.worker.heartbeats import AnnouncesWorker, ExtendsLeases, Heartbeats
 from horolog.application.worker.held import NEVER, Held, HeldMessages, PullsReady, ReadyMessage
 from horolog.application.worker.lifeline import ReadsResults, WorkerLifeline
 from horolog.application.worker.pace import Pace
@@ -53,6 +53,7 @@ class WorkerPorts:
     log: AppendsFromLoop
     occurrences: ReadsOccurrence
     leases: ExtendsLeases
+    presence: AnnouncesWorker
     transactions: Transactions
     results: ReadsResults
     counts: RecordsCounts
@@ -116,6 +117,7 @@ class WorkerLoop:
         self._heartbeats = Heartbeats(
             self._in_hand,
             ports.leases,
+            ports.presence,
             ports.counts,
             self._counting,
             handlers=handlers.by_name,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from horolog.application.worker.raised import Retryable as Retryable
     from horolog.application.worker.raised import Snooze as Snooze
     from horolog.application.worker.run import Run as Run
+    from horolog.application.worker.settings import WorkerSettings as WorkerSettings
     from horolog.domain.errors import HorologError as HorologError
     from horolog.domain.errors import InvalidPayload as InvalidPayload
     from horolog.domain.errors import InvalidPolicy as InvalidPolicy
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from horolog.interface.async_scheduler import AsyncScheduler as AsyncScheduler
     from horolog.interface.scheduler import Scheduler as Scheduler
     from horolog.interface.settings import Settings as Settings
+    from horolog.interface.worker import Worker as Worker
 
 _PLACES = {
     "AsyncScheduler": "interface.async_scheduler",
@@ -89,6 +91,8 @@ _PLACES = {
     "UnknownOccurrence": "domain.errors",
     "UnreadableEvent": "domain.errors",
     "VersionConflict": "domain.errors",
+    "Worker": "interface.worker",
+    "WorkerSettings": "application.worker.settings",
 }
 
 __all__ = [
@@ -130,6 +134,8 @@ __all__ = [
     "UnknownOccurrence",
     "UnreadableEvent",
     "VersionConflict",
+    "Worker",
+    "WorkerSettings",
 ]
 
 

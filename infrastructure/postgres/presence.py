@@ -1,0 +1,42 @@
+"""Who lives: a process announces itself, with what it can do, for as long as it keeps doing so."""
+
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from horolog.infrastructure.postgres.database import Database
+
+# The primary key of instances, an unlogged table.
+_ANNOUNCE = """
+    INSERT INTO :schema.instances AS i (instance, role, started_at, seen_until, details)
+    VALUES (%(instance)s, %(role)s, clock_timestamp(),
+            clock_timestamp() + make_interval(secs => %(for_s)s), %(details)s)
+    ON CONFLICT (instance) DO UPDATE
+    SET seen_until = excluded.seen_until, details = excluded.details
+"""
+_LEAVE = "DELETE FROM :schema.instances WHERE instance = %(instance)s"
+
+
+class PostgresPresence:
+    """As :class:`horolog.application.worker.heartbeats.AnnouncesWorker` promises."""
+
+    def __init__(self, database: Database, instance: str, role: str) -> None:
+        self._database = database
+        self._instance = instance
+        self._role = role
+        self._announce = database.sql(_ANNOUNCE)
+        self._leave = database.sql(_LEAVE)
+
+    def announce(self, details: dict[str, Any], for_s: float) -> None:
+        self._database.query(
+            self._announce,
+            {
+                "instance": self._instance,
+                "role": self._role,
+                "for_s": for_s,
+                "details": Jsonb(details),
+            },
+        )
+
+    def leave(self) -> None:
+        self._database.query(self._leave, {"instance": self._instance})

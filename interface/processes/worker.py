@@ -1,0 +1,98 @@
+"""One worker process: adapters joined to the ports of the worker's loop.
+
+    run_worker ─▶ WorkerLoop ─▶ Postgres (log, leases, transactions) and NATS (the ready queue)
+
+Threads: the event loop's, one for the log, one for cold reads, one for heartbeats, and those of the
+``def`` handlers.
+"""
+
+import asyncio
+import os
+import secrets
+import socket
+from uuid import UUID
+
+from horolog.application.worker.settings import WorkerSettings
+from horolog.application.worker.worker import WorkerLoop, WorkerPorts
+from horolog.domain.occurrence import OccurrenceState
+from horolog.domain.text import storable
+from horolog.infrastructure.loop_clock import LoopClock
+from horolog.infrastructure.nats.ready_source import NatsReadySource
+from horolog.infrastructure.nats.stream import StreamSettings
+from horolog.infrastructure.postgres.attempt_leases import (
+    PostgresCounts,
+    PostgresLeases,
+    PostgresResults,
+)
+from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.handler_transactions import PostgresTransactions
+from horolog.infrastructure.postgres.log import PostgresLog
+from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.presence import PostgresPresence
+from horolog.infrastructure.postgres.states import PostgresStates
+from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
+from horolog.interface.worker import Worker
+
+
+async def run_worker(
+    worker: Worker,
+    *,
+    database_url: str,
+    nats_url: str,
+    namespace: str,
+    stop: asyncio.Event,
+    settings: WorkerSettings | None = None,
+) -> None:
+    """Works until ``stop`` is set, then drains and returns.
+
+    ``settings`` replace the worker's own.
+    Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew``, ``StoreUnavailable`` and
+    ``QueueUnavailable`` at the start; afterwards services that are away are waited for.
+    """
+    settings = settings or worker.settings
+    worker.prepare()
+    actor = worker_name()
+    database = Database(database_url, namespace, size=5)
+    log_thread, read_thread = DedicatedThread("horolog-log"), DedicatedThread("horolog-reads")
+    log = PostgresLog(database)
+    transactions = PostgresTransactions(database, log, size=settings.transactions)
+    ready = NatsReadySource(
+        nats_url, namespace, worker.queues, settings=StreamSettings(ack_wait_s=settings.ack_wait_s)
+    )
+    try:
+        await read_thread.call(check_schema, database)
+        await ready.start()
+        ports = WorkerPorts(
+            ready=ready,
+            log=ThreadedLog(log, log_thread),
+            occurrences=_Occurrences(PostgresStates(database), read_thread),
+            leases=PostgresLeases(database),
+            presence=PostgresPresence(database, actor, "worker"),
+            transactions=transactions,
+            results=PostgresResults(database),
+            counts=PostgresCounts(database),
+            clock=LoopClock(),
+        )
+        await WorkerLoop(worker, ports, settings, actor).run(stop)
+    finally:
+        await ready.close()
+        await transactions.close()
+        log_thread.close()
+        read_thread.close()
+        database.close()
+
+
+def worker_name() -> str:
+    """The name of this life of this process, in events and in `doctor`; no other ever has it."""
+    return storable(f"worker/{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}", 200)
+
+
+class _Occurrences:
+    """As :class:`horolog.application.worker.redelivery.ReadsOccurrence` promises."""
+
+    def __init__(self, states: PostgresStates, thread: DedicatedThread) -> None:
+        self._states = states
+        self._thread = thread
+
+    async def occurrence(self, occurrence_id: UUID) -> OccurrenceState | None:
+        return await self._thread.call(self._states.occurrence, occurrence_id)

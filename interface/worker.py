@@ -1,0 +1,132 @@
+"""``Worker``: handlers registered by decorators, and a process that runs them.
+
+worker = Worker(concurrency=50)
+
+@worker.handles("invoices.bill")
+async def bill(run: Run, card: Card, amount: int) -> dict: ...
+
+if __name__ == "__main__":
+    worker.run()                 # or: horolog worker module:worker
+"""
+
+import asyncio
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from horolog.application.worker.handlers import Handlers
+from horolog.application.worker.settings import WorkerSettings
+from horolog.domain.errors import InvalidSetting
+from horolog.interface.settings import Settings
+
+
+class Worker(Handlers):
+    """What one worker process does, and how much of it at a time.
+
+    ``concurrency`` is how many ``async def`` handlers run at once; ``threads`` how many ``def``
+    handlers. ``queues`` is what it takes from (``None``: every queue, new ones too). Further
+    settings are those of :class:`WorkerSettings`, by name; times are seconds. Raises
+    ``InvalidSetting`` for what cannot be.
+    """
+
+    def __init__(
+        self,
+        concurrency: int = 100,
+        *,
+        queues: Sequence[str] | None = None,
+        threads: int = 16,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        if isinstance(queues, str):
+            raise InvalidSetting(f"queues={queues!r} is one name: give a list, [{queues!r}]")
+        self.queues = None if queues is None else list(queues)
+        try:
+            self.settings = WorkerSettings(concurrency=concurrency, threads=threads, **settings)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"]) or "settings"
+            raise InvalidSetting(f"Worker: {name}: {first['msg']}") from error
+
+    def run(
+        self,
+        database_url: str | None = None,
+        *,
+        nats_url: str | None = None,
+        namespace: str | None = None,
+    ) -> None:
+        """Works until SIGTERM or Ctrl-C, then drains; a second signal ends at once.
+
+        What is not given comes from the environment (``HOROLOG_DATABASE_URL``,
+        ``HOROLOG_NATS_URL``, ``HOROLOG_NAMESPACE``), or is the embedded pair of ``horolog dev``.
+        Raises as :func:`run_worker` does. For a program's main thread.
+        """
+        settings = Settings.read(database_url, nats_url=nats_url, namespace=namespace)
+        asyncio.run(run_until_signalled(self, settings))
+
+
+async def run_until_signalled(worker: Worker, settings: Settings) -> None:
+    """Runs the worker on the running loop until SIGTERM or SIGINT."""
+    from horolog.interface.processes.worker import run_worker
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def told() -> None:
+        if stop.is_set():
+            # Twice means now. Attempts that still run are given up when their leases run out.
+            os._exit(130)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told)
+    try:
+        await run_worker(
+            worker,
+            database_url=settings.database_url(),
+            nats_url=settings.nats_url(),
+            namespace=settings.namespace,
+            stop=stop,
+        )
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def load_worker(place: str) -> Worker:
+    """The worker at ``"package.module:attribute"`` (``worker`` where no attribute is named).
+
+    Modules of the working directory are found as well. Raises ``InvalidSetting`` where there is no
+    such module or it holds no worker there; what the module itself raises comes out as it is.
+    """
+    name, _, attribute = place.partition(":")
+    attribute = attribute or "worker"
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
+            raise
+        raise InvalidSetting(
+            f"there is no module {name!r} to take the worker from (looked in {here} too):"
+            " name it as package.module:attribute"
+        ) from error
+    except ValueError as error:
+        raise InvalidSetting(f"{place!r} is no package.module:attribute") from error
+    found: object = module
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, Worker):
+        raise InvalidSetting(
+            f"{name}:{attribute} is no Worker"
+            f" ({'there is no such name' if found is None else f'it is a {type(found).__name__}'})"
+        )
+    return found

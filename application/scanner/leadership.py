@@ -14,8 +14,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from horolog.application.decision import Decision, decide_on_partition
-from horolog.application.log import Appended, Fences
+from horolog.application.decision import decide_on_partition
+from horolog.application.log import Fences
+from horolog.application.scanner.claiming import Appends
 from horolog.application.scanner.clock import Clock, DatabaseTime
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
@@ -62,12 +63,6 @@ class KeepsLeases(Protocol):
         ...
 
 
-class Elects(Protocol):
-    async def append(self, decisions: list[Decision], fences: Fences | None = None) -> Appended:
-        """As :class:`horolog.application.log.AppendsToLog`, without blocking the loop."""
-        ...
-
-
 class Leadership:
     """Keeps this instance's share of the partitions; one :meth:`step` at a time."""
 
@@ -76,12 +71,12 @@ class Leadership:
         territory: Territory,
         *,
         leases: KeepsLeases,
-        log: Elects,
+        log: Appends,
         clock: Clock,
         time: DatabaseTime,
         settings: ScannerSettings,
         signals: Signals,
-        details: Mapping[str, object] | None = None,
+        details: Mapping[str, object],
     ) -> None:
         self._territory = territory
         self._leases = leases
@@ -91,7 +86,7 @@ class Leadership:
         self._settings = settings
         self._signals = signals
         self._origin = Origin(actor=f"scanner {territory.instance}")
-        self._details = {} if details is None else details
+        self._details = details
 
     async def step(self) -> float:
         """Renews, then elects or releases towards the fair share; seconds until the next step."""

@@ -55,8 +55,15 @@ class SentMessages:
         """The claim's message is in the stream."""
         self._sent[occurrence] = Sent(attempt, place, expires, copies=copies)
         self._order.append((expires, occurrence))
-        if place.seq > self.highest.get(place.life, 0):
-            self.highest = {place.life: place.seq}
+
+    def arrived(self, place: Place) -> list[UUID]:
+        """A new message got this place. Where others were confirmed there or behind it before, the
+        stream has lost its end meanwhile: the claims that went with it."""
+        lost: list[UUID] = []
+        if place.seq <= self.highest.get(place.life, 0):
+            lost = self.lost_since(place.life, place.seq - 1)
+        self.highest = {place.life: place.seq}
+        return lost
 
     def prolong(self, occurrence: UUID, expires: float) -> None:
         """The claim's message was found in the stream once more."""

@@ -84,6 +84,8 @@ class Sweep:
 
     async def step(self) -> float:
         """Reads one page of what is wanted; seconds until the next step, 0 where there is more."""
+        if not self._readings:
+            return self._settings.sweep_s
         self._forgotten()
         now = self._clock.monotonic()
         if now >= self._next_pass:
@@ -112,6 +114,11 @@ class Sweep:
         if due_us < reading.far[0]:
             reading.far = (due_us, FIRST)
         reading.rereads += 1
+
+    def hear(self, entry: Entry) -> None:
+        """A row that was just written, if it is of a partition that is led here."""
+        if entry.partition in self._readings:
+            self._agenda.add(entry)
 
     def reload(self) -> None:
         """News may have been lost: everything is read again, the next page of it at once."""

@@ -78,7 +78,7 @@ class Wheel:
             del self._entries[identity]
 
     def pop_due(self, now_us: int, limit: int | None = None) -> list[Entry]:
-        """Takes out what is due at ``now_us``, in the order of (due time, id), at most ``limit``."""
+        """Takes out what is due at ``now_us``, at most ``limit``, by (due time, id)."""
         self._advance(now_us // self._tick_us)
         popped: list[Entry] = []
         while self._arrived and self._arrived[0].due_us <= now_us and len(popped) != limit:

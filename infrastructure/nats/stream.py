@@ -118,8 +118,13 @@ class ReadyStream:
             " the scanner publishes again what was in it), or use another namespace"
         )
 
-    async def ensure_queue(self, queue: str) -> None:
-        """Makes the consumer of a queue, and the stream too, if they are not there."""
+    async def ensure_queue(self, queue: str, *, keep: bool = False) -> None:
+        """Makes the consumer of a queue, and the stream too, if they are not there.
+
+        One that is there gets this process's settings, unless it is to ``keep`` its own.
+        """
+        if keep and await self.has_queue(queue):
+            return
         with translated(f"making consumer {queue} of {self.name}"):
             try:
                 await self.jetstream.add_consumer(self.name, self._consumer_config(queue))  # pyright: ignore[reportUnknownMemberType]

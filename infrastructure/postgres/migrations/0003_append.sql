@@ -161,17 +161,24 @@ BEGIN
         PERFORM :schema.append_cold(cold, verdicts, stamp);
     END IF;
 
-    -- What comes due soon is told to the leaders at once; the sweep finds it all the same.
+    -- What comes due soon is told to the leaders at once; the sweep finds it all the same. Where it
+    -- is too much to name, the partition is told to be read again from the first of it on.
     IF cardinality(put_of) > 0 AND news_horizon > 0 THEN
         FOR news IN
+            WITH soon AS (
+                SELECT n.partition, n.id, (extract(epoch FROM n.due) * 1000000)::bigint AS due_us,
+                       count(*) OVER () AS total
+                FROM unnest(put_of, put_id, put_partition, put_due) AS n (item, id, partition, due)
+                WHERE verdicts[n.item] = 0
+                  AND n.due <= stamp + make_interval(secs => news_horizon)
+            ), lines AS (
+                SELECT format('%s %s %s', partition, due_us, id) AS line FROM soon WHERE total <= 500
+                UNION ALL
+                SELECT format('%s %s *', partition, min(due_us)) FROM soon WHERE total > 500
+                GROUP BY partition
+            )
             SELECT string_agg(line, E'\n')
-            FROM (SELECT format('%s %s %s', n.partition,
-                                (extract(epoch FROM n.due) * 1000000)::bigint, n.id) AS line,
-                         (row_number() OVER () - 1) / 100 AS page
-                  FROM unnest(put_of, put_id, put_partition, put_due) AS n (item, id, partition, due)
-                  WHERE verdicts[n.item] = 0
-                    AND n.due <= stamp + make_interval(secs => news_horizon)
-                  LIMIT 2000) lines
+            FROM (SELECT line, (row_number() OVER () - 1) / 100 AS page FROM lines) pages
             GROUP BY page
         LOOP
             PERFORM pg_notify(:literal || '_due', news);

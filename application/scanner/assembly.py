@@ -1,0 +1,102 @@
+"""The scanner put together from its parts, over whatever adapters it is given.
+
+The one place that knows how the parts share their state; the process wires real servers here, a
+simulation its own.
+"""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from horolog.application.scanner.agenda import Agenda
+from horolog.application.scanner.claiming import Appends, Claiming, ReadsDueRows
+from horolog.application.scanner.clock import Clock, DatabaseTime
+from horolog.application.scanner.leadership import KeepsLeases, Leadership
+from horolog.application.scanner.looking import Extends, Looking, SeesQueue
+from horolog.application.scanner.news import HearsNews
+from horolog.application.scanner.outbox import Outbox
+from horolog.application.scanner.progress import Progress
+from horolog.application.scanner.publishing import MarksPublished, Publishing
+from horolog.application.scanner.republishing import Republishing
+from horolog.application.scanner.scanner import Parts, Scanner
+from horolog.application.scanner.sent import SentMessages
+from horolog.application.scanner.settings import ScannerSettings
+from horolog.application.scanner.signals import Signals
+from horolog.application.scanner.sweep import ReadsIndex, Sweep
+from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.wheel import Wheel
+
+
+class Index(ReadsIndex, Extends, ReadsDueRows, Protocol):
+    """The next-run index, in all its uses."""
+
+
+class Leases(KeepsLeases, MarksPublished, Protocol):
+    """Leases and publishing positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """What a scanner works on. ``log`` and ``elections`` may be one; with two, a renewal does not
+    wait for a batch of claims."""
+
+    log: Appends
+    elections: Appends
+    index: Index
+    looks: Index
+    leases: Leases
+    queue: SeesQueue
+    news: HearsNews
+    clock: Clock
+
+
+def assemble(
+    instance: str,
+    adapters: Adapters,
+    settings: ScannerSettings,
+    signals: Signals | None = None,
+) -> Scanner:
+    """A scanner that is ready to run."""
+    signals = signals or Signals()
+    clock = adapters.clock
+    time = DatabaseTime(clock)
+    territory = Territory(instance)
+    wheel = Wheel(tick_us=round(settings.tick_s * 1e6), capacity=settings.wheel_capacity)
+    agenda = Agenda(wheel)
+    progress = Progress()
+    outbox = Outbox(settings, progress)
+    sent = SentMessages()
+    details: MutableMapping[str, object] = {}
+    # In this order they hear of partitions gained and lost.
+    republishing = Republishing(
+        territory, outbox, progress, sent,
+        index=adapters.looks, rows=adapters.looks, signals=signals,
+    )  # fmt: skip
+    sweep = Sweep(
+        territory, agenda,
+        index=adapters.index, clock=clock, time=time, settings=settings, signals=signals,
+    )  # fmt: skip
+    claiming = Claiming(
+        territory, agenda, outbox, progress,
+        rows=adapters.index, appends=adapters.log,
+        clock=clock, time=time, settings=settings, signals=signals,
+    )  # fmt: skip
+    publishing = Publishing(
+        territory, outbox, progress, sent, republishing,
+        queue=adapters.queue, marks=adapters.leases,
+        clock=clock, settings=settings, signals=signals,
+    )  # fmt: skip
+    looking = Looking(
+        territory, outbox, sent, claiming, republishing,
+        queue=adapters.queue, index=adapters.looks, rows=adapters.looks,
+        clock=clock, time=time, settings=settings, signals=signals,
+    )  # fmt: skip
+    leadership = Leadership(
+        territory,
+        leases=adapters.leases, log=adapters.elections,
+        clock=clock, time=time, settings=settings, signals=signals, details=details,
+    )  # fmt: skip
+    parts = Parts(
+        territory, agenda, outbox, leadership, sweep, claiming, publishing, republishing, looking
+    )
+    return Scanner(parts, adapters.news, clock, settings, signals, details)

@@ -1,0 +1,279 @@
+"""Claiming: what is due becomes a fenced decision in the log, in bounded batches.
+
+One batch is one read of the rows as they are now, one decision for each, and one append for all
+partitions together with their fencing tokens. The wheel only said when to look: what is claimed is
+decided from the row, and the log accepts it only while the row is still the same. A conflict means
+that somebody else changed the row: it is read again a moment later. A stale fence means that a
+newer leader was elected: the partition is given up.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from horolog.application.decision import Decision
+from horolog.application.log import Appended, Fences
+from horolog.application.scanner.agenda import Agenda
+from horolog.application.scanner.clock import Clock, DatabaseTime, microseconds
+from horolog.application.scanner.deciding import (
+    Fired,
+    Later,
+    Proposal,
+    Terms,
+    decide_job,
+    decide_occurrence,
+)
+from horolog.application.scanner.outbox import Outbox
+from horolog.application.scanner.progress import Progress
+from horolog.application.scanner.settings import ScannerSettings
+from horolog.application.scanner.signals import Signals
+from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.wheel import Entry
+from horolog.application.states import DueJob, DueOccurrence
+from horolog.domain.errors import HorologError
+from horolog.domain.ids import occurrence_id
+from horolog.domain.origin import Origin
+
+log = logging.getLogger("horolog.scanner")
+
+CONFLICT_PAUSE_US = 100_000
+"""How soon a row is read again after the log refused a decision on it."""
+
+TROUBLE_PAUSE_US = 60_000_000
+"""How soon a row is read again that cannot be decided on."""
+
+MOST_WAITING = 100_000
+"""Jobs whose fire time waits for an earlier run, of which is remembered when they were seen."""
+
+
+class ReadsDueRows(Protocol):
+    """Errors: ``StoreUnavailable``; others name a row that cannot be read, and the batch is read
+    again in halves until that row is alone."""
+
+    async def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
+        """As :class:`horolog.application.states.ReadsDue`, without blocking the loop."""
+        ...
+
+    async def known(self, ids: Sequence[UUID]) -> set[UUID]:
+        """Those of the occurrences that have events in the log."""
+        ...
+
+
+class Appends(Protocol):
+    async def append(self, decisions: list[Decision], fences: Fences | None = None) -> Appended:
+        """As :class:`horolog.application.log.AppendsToLog`, without blocking the loop."""
+        ...
+
+
+class Claiming:
+    """Claims what the agenda holds due; one :meth:`step` is one batch."""
+
+    def __init__(
+        self,
+        territory: Territory,
+        agenda: Agenda,
+        outbox: Outbox,
+        progress: Progress,
+        *,
+        rows: ReadsDueRows,
+        appends: Appends,
+        clock: Clock,
+        time: DatabaseTime,
+        settings: ScannerSettings,
+        signals: Signals,
+    ) -> None:
+        self._territory = territory
+        self._agenda = agenda
+        self._outbox = outbox
+        self._progress = progress
+        self._rows = rows
+        self._appends = appends
+        self._clock = clock
+        self._time = time
+        self._settings = settings
+        self._signals = signals
+        self._origin = Origin(actor=f"scanner {territory.instance}")
+        self._seen_waiting: dict[UUID, tuple[datetime, int]] = {}
+        self._refused: dict[UUID, int] = {}
+        self._set_aside: dict[UUID, int] = {}
+        self.lateness_s = 0.0
+        """How late the latest entry of the last batch was."""
+
+    async def step(self) -> float | None:
+        """Claims one batch; seconds until something is due, ``None`` while nothing can be claimed:
+        nothing is known to be due, or the outbox is full."""
+        tokens = self._territory.trusted(self._clock.monotonic())
+        if not tokens or not self._time.known:
+            return None
+        limit = min(self._settings.claim_batch, self._outbox.room)
+        if limit == 0:
+            self._signals.emit("held_back")
+            return None
+        now_us = self._time.now_us()
+        entries = self._agenda.draw(now_us, limit, tokens)
+        if entries:
+            self.lateness_s = (now_us - min(entry.due_us for entry in entries)) / 1e6
+            await self.claim(entries, tokens)
+        due = self._agenda.next_due(tokens)
+        return None if due is None else max(0.0, (due - self._time.now_us()) / 1e6)
+
+    async def claim(self, entries: list[Entry], tokens: dict[int, int]) -> None:
+        """One batch that was drawn; where the store is away it stays due."""
+        done = False
+        try:
+            rows = await self._read(self._in_order(entries))
+            await self._decide(rows, tokens)
+            done = True
+        finally:
+            self._agenda.settle(entries)
+            if not done:
+                for entry in entries:
+                    self._agenda.add(entry)
+
+    async def append(self, proposals: list[Proposal], tokens: dict[int, int]) -> None:
+        """Appends decisions under their fences, and does what follows from each verdict."""
+        if not proposals:
+            return
+        proposals.sort(key=lambda proposal: -proposal.priority)
+        led = {proposal.partition for proposal in proposals}
+        fences = self._territory.fences({p: tokens[p] for p in led if p in tokens})
+        answer = await self._appends.append([proposal.decision for proposal in proposals], fences)
+        self._signals.emit("appended")
+        stale: set[int] = set()
+        accepted: list[Proposal] = []
+        for proposal, verdict in zip(proposals, answer.verdicts, strict=True):
+            if verdict == "accepted":
+                accepted.append(proposal)
+            elif verdict == "stale":
+                stale.add(proposal.partition)
+                self._signals.emit("stale")
+            else:
+                self._conflict(proposal)
+        for partition in stale:
+            if self._territory.lose(partition):
+                self._signals.emit("deposed")
+        self._accept(accepted, answer.position)
+
+    async def _read(self, ids: list[UUID]) -> list[DueJob | DueOccurrence]:
+        """The rows; one that cannot be read stops only itself."""
+        try:
+            return await self._rows.due(ids)
+        except ValueError:
+            if len(ids) == 1:
+                self._put_aside(ids[0])
+                return []
+            middle = len(ids) // 2
+            return [*await self._read(ids[:middle]), *await self._read(ids[middle:])]
+
+    def _in_order(self, entries: list[Entry]) -> list[UUID]:
+        """The ids, without those that were put aside."""
+        if not self._set_aside:
+            return [entry.id for entry in entries]
+        now_us = self._time.now_us()
+        self._set_aside = {id_: until for id_, until in self._set_aside.items() if until > now_us}
+        return [entry.id for entry in entries if entry.id not in self._set_aside]
+
+    def _put_aside(self, identity: UUID) -> None:
+        """What cannot be read or decided on (a definition of a newer release, say) is left for a
+        while and counted, and stops nothing but itself."""
+        log.error("the row of %s in the index cannot be decided on", identity, exc_info=True)
+        self._signals.emit("put_aside")
+        self._set_aside[identity] = self._time.now_us() + TROUBLE_PAUSE_US
+
+    async def _decide(self, rows: list[DueJob | DueOccurrence], tokens: dict[int, int]) -> None:
+        now = self._time.now()
+        terms = Terms(now, tokens, self._settings.claim_window_s, self._origin)
+        already = await self._already_claimed(rows)
+        proposals: list[Proposal] = []
+        for row in rows:
+            try:
+                answer = self._answer(row, terms, already)
+            except (HorologError, ValueError, OverflowError):
+                self._put_aside(row.job.id)
+                continue
+            if isinstance(answer, Proposal):
+                proposals.append(answer)
+            elif isinstance(answer, Later):
+                self._agenda.wheel.add(Entry(microseconds(answer.at), answer.id, answer.partition))
+        await self.append(proposals, tokens)
+
+    def _answer(
+        self, row: DueJob | DueOccurrence, terms: Terms, already: Collection[UUID]
+    ) -> Proposal | Later | None:
+        if isinstance(row, DueOccurrence):
+            return None if row.occurrence.state == "claimed" else decide_occurrence(row, terms)
+        attended, not_before = self._seen_waiting.get(row.job.id, (None, 0))
+        now_us = microseconds(terms.now)
+        if not_before > now_us and row.due_at <= terms.now:
+            # The sweep brought it before its turn: a backlog is claimed at the rate it asks for.
+            turn = terms.now + timedelta(microseconds=not_before - now_us)
+            return Later(row.job.id, row.job.partition, turn)
+        answer = decide_job(row, terms, Fired(attended, already))
+        again = None
+        if isinstance(answer, Later) and answer.waits:
+            again = answer.at
+        elif isinstance(answer, Proposal):
+            again = answer.again_at
+        if again is None:
+            self._seen_waiting.pop(row.job.id, None)
+        elif len(self._seen_waiting) < MOST_WAITING or row.job.id in self._seen_waiting:
+            self._seen_waiting[row.job.id] = (terms.now, microseconds(again))
+        return answer
+
+    async def _already_claimed(self, rows: list[DueJob | DueOccurrence]) -> set[UUID]:
+        """For jobs that the log refused to claim twice in a row: which occurrences it holds. (A
+        clock or a schedule was set back over a fire time that has run.)"""
+        if not self._refused:
+            return set()
+        jobs = [row.job for row in rows if isinstance(row, DueJob)]
+        candidates = [
+            occurrence_id(job.id, job.next_fire)
+            for job in jobs
+            if job.next_fire is not None and self._refused.get(job.id, 0) > 1
+        ]
+        return await self._rows.known(candidates) if candidates else set()
+
+    def _accept(self, accepted: list[Proposal], position: int) -> None:
+        """Hands claims to the outbox, and notes what the decisions made due."""
+        counts: dict[int, int] = {}
+        for proposal in accepted:
+            if proposal.claimed:
+                number = counts.get(proposal.partition, 0)
+                counts[proposal.partition] = number + len(proposal.claimed)
+        batches = {p: self._progress.begin(p, position, count) for p, count in counts.items()}
+        for proposal in accepted:
+            for claimed in proposal.claimed:
+                self._outbox.add(
+                    proposal.job,
+                    claimed,
+                    batch=batches[proposal.partition],
+                    lost=proposal.lost_before,
+                )
+            self._note_due(proposal)
+            if self._refused:
+                self._refused.pop(proposal.id, None)
+            self._signals.emit(proposal.what, len(proposal.claimed) or 1)
+
+    def _note_due(self, proposal: Proposal) -> None:
+        """The rows that the decision wrote, in the wheel at once: nobody tells us of them."""
+        if proposal.again_at is not None:
+            due_us = microseconds(proposal.again_at)
+            self._agenda.wheel.add(Entry(due_us, proposal.id, proposal.partition))
+            return
+        horizon = self._time.now_us() + int(self._settings.horizon_s * 1e6)
+        for row in proposal.decision.next_runs:
+            if row.look or row.due_at is None:
+                continue
+            due_us = microseconds(row.due_at)
+            if due_us <= horizon:
+                self._agenda.add(Entry(due_us, row.id, row.partition))
+
+    def _conflict(self, proposal: Proposal) -> None:
+        self._signals.emit("conflict")
+        if len(self._refused) > MOST_WAITING:
+            self._refused.clear()
+        self._refused[proposal.id] = self._refused.get(proposal.id, 0) + 1
+        due_us = self._time.now_us() + CONFLICT_PAUSE_US
+        self._agenda.wheel.add(Entry(due_us, proposal.id, proposal.partition))

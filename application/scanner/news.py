@@ -1,0 +1,47 @@
+"""News of the index: rows that were just written and are due soon, heard at once.
+
+A notification is lines of ``partition due_us id``, or ``partition due_us *`` where an append wrote
+more rows than fit: then the partition is read again from that time on. News is only ever a
+shortcut: whatever is not heard, the sweep finds.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from horolog.application.scanner.wheel import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """Rows of the partition were written from ``due_us`` on: too many to name."""
+
+    partition: int
+    due_us: int
+
+
+class HearsNews(Protocol):
+    async def hear(
+        self, heard: Callable[[str], None], connected: Callable[[], None], stop: asyncio.Event
+    ) -> None:
+        """Calls ``heard`` with each notification, in the loop's thread, until ``stop`` is set.
+
+        Connects again for as long as it takes; ``connected`` is called each time it has begun to
+        listen: whatever was told before that may have been missed. Raises nothing.
+        """
+        ...
+
+
+def read_news(payload: str) -> Iterator[Entry | Reread]:
+    """What a notification says; a line that cannot be read says nothing."""
+    for line in payload.splitlines():
+        try:
+            partition, due_us, identity = line.split(" ")
+            if identity == "*":
+                yield Reread(int(partition), int(due_us))
+            else:
+                yield Entry(int(due_us), UUID(identity), int(partition))
+        except ValueError:
+            continue

@@ -1,0 +1,215 @@
+"""The scanner: six loops over one state, each of which repeats one step.
+
+    leadership   renews leases, elects, releases          every third of a lease
+    sweep        reads the index into the agenda          every sweep, and on news
+    claiming     appends Claimed for what is due          when it is due
+    publishing   empties the outbox into the queue        when there is something in it
+    republishing what a leader or the queue left out      after a takeover, after a loss
+    looking      ended windows and leases                 every look
+
+A step that finds the store or the queue away is repeated after a pause; nothing is lost by that,
+only late. Every other failure is a defect and ends the process, whose partitions others take over.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+
+from horolog.application.scanner.agenda import Agenda
+from horolog.application.scanner.claiming import Claiming
+from horolog.application.scanner.clock import Clock
+from horolog.application.scanner.leadership import Leadership
+from horolog.application.scanner.looking import Looking
+from horolog.application.scanner.news import HearsNews, Reread, read_news
+from horolog.application.scanner.outbox import Outbox
+from horolog.application.scanner.publishing import Publishing
+from horolog.application.scanner.republishing import Republishing
+from horolog.application.scanner.settings import ScannerSettings
+from horolog.application.scanner.signals import Signals
+from horolog.application.scanner.sweep import Sweep
+from horolog.application.scanner.territory import Territory
+from horolog.domain.errors import HorologError, QueueUnavailable, StoreUnavailable
+
+log = logging.getLogger("horolog.scanner")
+
+FIRST_PAUSE_S = 0.05
+NEVER_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the loops repeat, and the state that they share."""
+
+    territory: Territory
+    agenda: Agenda
+    outbox: Outbox
+    leadership: Leadership
+    sweep: Sweep
+    claiming: Claiming
+    publishing: Publishing
+    republishing: Republishing
+    looking: Looking
+
+
+class Scanner:
+    """Runs until it is told to stop. ``details`` is what its heartbeat says about it."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        news: HearsNews,
+        clock: Clock,
+        settings: ScannerSettings,
+        signals: Signals,
+        details: MutableMapping[str, object],
+    ) -> None:
+        self.parts = parts
+        self.signals = signals
+        self._leadership = parts.leadership
+        self._sweep = parts.sweep
+        self._claiming = parts.claiming
+        self._publishing = parts.publishing
+        self._republishing = parts.republishing
+        self._looking = parts.looking
+        self._outbox = parts.outbox
+        self._news = news
+        self._clock = clock
+        self._settings = settings
+        self._details = details
+        self._stopping = asyncio.Event()
+        self._wakes = {name: asyncio.Event() for name in ("sweep", "claim", "publish", "republish")}
+        self._still = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Scans until ``stop`` is set, then publishes what it has claimed and gives back what it
+        leads."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._repeat(self._lead, self._stopping))
+            group.create_task(self._repeat(self._read, self._wakes["sweep"]))
+            group.create_task(self._repeat(self._claim, self._wakes["claim"]))
+            group.create_task(self._repeat(self._republish, self._wakes["republish"]))
+            group.create_task(self._repeat(self._looking.step, self._still))
+            group.create_task(self._repeat(self._publish, self._wakes["publish"]))
+            group.create_task(self._repeat(self._mark, self._still))
+            group.create_task(self._listen())
+            try:
+                await stop.wait()
+            finally:
+                # Also where one of the loops failed: no other one may outlive it.
+                self._stop()
+        await self._leave()
+
+    def account(self) -> dict[str, object]:
+        """What there is to say about it, for heartbeats and metrics."""
+        parts = self.parts
+        return {
+            "partitions": len(parts.territory.terms),
+            "known": len(parts.agenda),
+            "waiting": parts.agenda.waiting,
+            "unpublished": len(parts.outbox),
+            "lateness_s": round(self._claiming.lateness_s, 6),
+            "queue_away": self._looking.queue_away,
+            "counts": dict(self.signals.counts),
+        }
+
+    async def _lead(self) -> float:
+        self._details.update(self.account())
+        pause = await self._leadership.step()
+        self._wake("sweep", "republish")
+        return pause
+
+    async def _read(self) -> float:
+        pause = await self._sweep.step()
+        self._wake("claim")
+        return pause
+
+    async def _claim(self) -> float:
+        unfinished = self._sweep.unfinished
+        pause = await self._claiming.step()
+        if len(self._outbox):
+            self._wake("publish")
+        if unfinished:
+            self._wake("sweep")
+        return NEVER_S if pause is None else pause
+
+    async def _publish(self) -> float:
+        held_back = self._outbox.room == 0
+        pause = await self._publishing.step()
+        if held_back and self._outbox.room:
+            self._wake("claim", "republish")
+        return NEVER_S if pause is None else pause
+
+    async def _republish(self) -> float:
+        pause = await self._republishing.step()
+        self._wake("publish")
+        return NEVER_S if pause is None else pause
+
+    async def _mark(self) -> float:
+        await self._publishing.mark()
+        return self._settings.mark_interval_s
+
+    async def _listen(self) -> None:
+        def heard(payload: str) -> None:
+            for item in read_news(payload):
+                if isinstance(item, Reread):
+                    self._sweep.reread(item.partition, item.due_us)
+                    self._wake("sweep")
+                else:
+                    self._sweep.hear(item)
+            self._wake("claim")
+
+        def connected() -> None:
+            self._sweep.reload()
+            self._wake("sweep")
+
+        await self._news.hear(heard, connected, self._stopping)
+
+    async def _repeat(self, step: Callable[[], Awaitable[float]], wake: asyncio.Event) -> None:
+        """The step, again and again: after the pause it asks for, or when it is woken."""
+        pause_s = FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            wake.clear()
+            try:
+                wait_s = await step()
+                pause_s = FIRST_PAUSE_S
+            except HorologError as error:
+                wait_s = pause_s = min(self._settings.max_backoff_s, pause_s * 2)
+                self._note(error)
+                await self._clock.wait(self._stopping, wait_s)
+                continue
+            if wait_s > 0:
+                await self._clock.wait(wake, wait_s)
+            else:
+                await asyncio.sleep(0)
+
+    def _note(self, error: HorologError) -> None:
+        kind = {StoreUnavailable: "store_away", QueueUnavailable: "queue_away"}
+        name = next((n for k, n in kind.items() if isinstance(error, k)), "refused_step")
+        log.warning("%s", error)
+        self.signals.emit(name)
+
+    def _wake(self, *names: str) -> None:
+        for name in names:
+            self._wakes[name].set()
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        self._still.set()
+        self._wake(*self._wakes)
+
+    async def _leave(self) -> None:
+        """Drains the outbox for a moment; a successor publishes what is left."""
+        deadline = self._clock.monotonic() + self._settings.drain_s
+        try:
+            while len(self._outbox) and self._clock.monotonic() < deadline:
+                pause_s = await self._publishing.step() or 0.0
+                await asyncio.sleep(min(pause_s, self._settings.max_backoff_s))
+        except QueueUnavailable as error:
+            self._note(error)
+        try:
+            await self._publishing.mark()
+            await self._leadership.resign()
+        except StoreUnavailable as error:
+            # The leases end by themselves.
+            self._note(error)

@@ -1,0 +1,98 @@
+"""The next-run index as the scanner reads it: bounded pages of many partitions in one query."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+from horolog.application.scanner.clock import instant, microseconds
+from horolog.application.scanner.looking import Extension
+from horolog.application.scanner.republishing import Look
+from horolog.application.scanner.sweep import Range
+from horolog.application.scanner.wheel import Entry
+from horolog.application.states import DueJob, DueOccurrence, ReadsDue
+from horolog.infrastructure.postgres.arrays import (
+    Floats,
+    Instants,
+    Ints,
+    PackedArray,
+    SmallInts,
+    Uuids,
+)
+from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.threaded import DedicatedThread
+
+# next_runs_fires and next_runs_looks, one range scan for each range; no locks.
+_FIRES = "SELECT range_number, due_us, id FROM :schema.fires_due(%b, %b, %b, %b, %s)"
+_LOOKS = (
+    "SELECT range_number, due_us, id, state, position FROM :schema.looks_due(%b, %b, %b, %b, %s)"
+)
+# The primary key of next_runs; row locks, none waited for.
+_EXTEND = "SELECT :schema.extend_windows(%b, %b, %b)"
+# The primary key of occurrence_events.
+_KNOWN = "SELECT stream FROM :schema.occurrence_events WHERE stream = ANY (%b) AND version = 1"
+
+_EARLIEST = microseconds(datetime(1, 1, 1, tzinfo=UTC))
+_LATEST = microseconds(datetime(9999, 12, 31, tzinfo=UTC))
+
+
+class PostgresDueIndex:
+    """As :class:`ReadsIndex`, :class:`ReadsDueRows` and :class:`Extends` promise."""
+
+    def __init__(self, database: Database, states: ReadsDue, thread: DedicatedThread) -> None:
+        self._database = database
+        self._states = states
+        self._thread = thread
+        self._fires = database.sql(_FIRES)
+        self._looks = database.sql(_LOOKS)
+        self._extend = database.sql(_EXTEND)
+        self._known = database.sql(_KNOWN)
+
+    async def fires(self, ranges: Sequence[Range], limit: int) -> list[list[Entry]]:
+        pages: list[list[Entry]] = [[] for _ in ranges]
+        params = (*_packed(ranges), limit)
+        rows: list[tuple[int, int, UUID]]
+        rows = await self._thread.call(self._database.query, self._fires, params)
+        for number, due_us, identity in rows:
+            pages[number - 1].append(Entry(due_us, identity, ranges[number - 1].partition))
+        return pages
+
+    async def looks(self, ranges: Sequence[Range], limit: int) -> list[list[Look]]:
+        pages: list[list[Look]] = [[] for _ in ranges]
+        params = (*_packed(ranges), limit)
+        rows: list[tuple[int, int, UUID, str, int]]
+        rows = await self._thread.call(self._database.query, self._looks, params)
+        for number, due_us, identity, state, position in rows:
+            partition = ranges[number - 1].partition
+            pages[number - 1].append(Look(due_us, identity, partition, state, position))
+        return pages
+
+    async def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
+        return await self._thread.call(self._states.due, ids) if ids else []
+
+    async def known(self, ids: Sequence[UUID]) -> set[UUID]:
+        rows = await self._thread.call(self._database.query, self._known, (Uuids(ids),))
+        return {row[0] for row in rows}
+
+    async def extend(self, extensions: Sequence[Extension]) -> None:
+        if not extensions:
+            return
+        params = (
+            Uuids([extension.id for extension in extensions]),
+            Ints([extension.version for extension in extensions]),
+            Floats([extension.after_s for extension in extensions]),
+        )
+        await self._thread.call(self._database.query, self._extend, params)
+
+
+def _packed(ranges: Sequence[Range]) -> list[PackedArray]:
+    return [
+        SmallInts([span.partition for span in ranges]),
+        Instants([_instant(span.due_us) for span in ranges]),
+        Uuids([span.id for span in ranges]),
+        Instants([_instant(span.until_us) for span in ranges]),
+    ]
+
+
+def _instant(due_us: int) -> datetime:
+    """The datetime, or the first or last that there is: the ends of an open range."""
+    return instant(min(max(due_us, _EARLIEST), _LATEST))

@@ -1,0 +1,82 @@
+"""A scanner on real servers: wires the adapters, runs until it is told to stop, and cleans up."""
+
+import asyncio
+import os
+import secrets
+import socket
+
+from horolog.application.scanner.assembly import Adapters, assemble
+from horolog.application.scanner.settings import ScannerSettings
+from horolog.application.scanner.signals import Signals
+from horolog.infrastructure.clock import SystemClock
+from horolog.infrastructure.nats.ready_queue import NatsReadyQueue
+from horolog.infrastructure.nats.stream import StreamSettings
+from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.due_index import PostgresDueIndex
+from horolog.infrastructure.postgres.due_news import PostgresDueNews
+from horolog.infrastructure.postgres.leases import PostgresLeases
+from horolog.infrastructure.postgres.log import PostgresLog
+from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.states import PostgresStates
+from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
+
+ROLE = "scanner"
+
+
+async def run_scanner(
+    database_url: str,
+    nats_url: str,
+    namespace: str,
+    settings: ScannerSettings,
+    stop: asyncio.Event,
+    *,
+    signals: Signals | None = None,
+    stream: StreamSettings | None = None,
+) -> None:
+    """Scans until ``stop`` is set, then drains and gives back its partitions.
+
+    Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew`` or ``StoreUnavailable`` before
+    it has begun; once it runs, a server that is away is waited for.
+    """
+    database = Database(database_url, namespace)
+    threads = [DedicatedThread(f"scanner-{use}") for use in ("claims", "looks", "leases")]
+    claims, looks, leases = threads
+    queue = NatsReadyQueue(
+        nats_url,
+        namespace,
+        settings=stream or stream_settings(settings),
+        timeout_s=settings.publish_timeout_s,
+    )
+    try:
+        await looks.call(check_schema, database)
+        # Its own claims are in its memory already: nobody has to be told of them.
+        log = PostgresLog(database, news_horizon_s=0.0)
+        states = PostgresStates(database)
+        adapters = Adapters(
+            log=ThreadedLog(log, claims),
+            elections=ThreadedLog(log, leases),
+            index=PostgresDueIndex(database, states, claims),
+            looks=PostgresDueIndex(database, states, looks),
+            leases=PostgresLeases(database, leases, role=ROLE),
+            queue=queue,
+            news=PostgresDueNews(database),
+            clock=SystemClock(),
+        )
+        await assemble(instance_name(), adapters, settings, signals).run(stop)
+    finally:
+        await queue.close()
+        for thread in threads:
+            thread.close()
+        database.close()
+
+
+def instance_name() -> str:
+    """A name that no other start of any process has: two of the same name would both be leader."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def stream_settings(settings: ScannerSettings) -> StreamSettings:
+    """The defaults, with a duplicate window that has passed before a claim window ends."""
+    default = StreamSettings()
+    window_s = min(default.duplicate_window_s, settings.claim_window_s * 2 / 3)
+    return default.model_copy(update={"duplicate_window_s": max(0.1, window_s)})

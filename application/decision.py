@@ -118,17 +118,19 @@ def add_to_occurrence(
     name: str = "",
 ) -> OccurrenceState:
     """Adds an occurrence's events and rows to a decision; returns the state after them."""
-    state = before
+    state, letter = before, None
     for event in events:
         state = evolve_occurrence(state, before.id, event)
         decision.events.append(NewEvent(before.id, state.version, event))
         if isinstance(event, DeadLettered):
-            decision.dead_letters.append(_dead_letter(state, event, name))
+            letter = _dead_letter(state, event, name)
     if state.finished:
         if not before.finished:
             decision.dropped.append(before.id)
         decision.executions.append(execution(state))
-        if before.state == "dead":
+        if state.state == "dead" and letter is not None:
+            decision.dead_letters.append(letter)
+        elif before.state == "dead":
             decision.discarded.append(before.id)
     else:
         decision.next_runs.append(occurrence_next_run(state))

@@ -185,6 +185,11 @@ class Folding:
     ) -> Decision:
         before, after = change.before, change.after
         assert after is not None
+        if after.state == "retrying" and after.due is None:
+            raise UnreadableEvent(
+                f"event {identity}:{after.version} says that nobody tries again: what follows from"
+                " that (occurrence.dead_lettered.1) has to be stored in the same call"
+            )
         name = ""
         if any(isinstance(event, DeadLettered) for event in change.events):
             job = self._job(after.job_id).after

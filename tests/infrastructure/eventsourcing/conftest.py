@@ -72,9 +72,7 @@ class CuttingProxy:
         _forward(server, client, let_through)
 
 
-def _forward(
-    source: socket.socket, target: socket.socket, let_through: Callable[[], bool]
-) -> None:
+def _forward(source: socket.socket, target: socket.socket, let_through: Callable[[], bool]) -> None:
     """Copies one direction until an end, or until something is not let through; closes both."""
     try:
         while data := source.recv(65_536):

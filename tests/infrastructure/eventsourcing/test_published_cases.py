@@ -5,7 +5,6 @@ aggregate recorders is left out: it demands that no notification ids are returne
 application recorders. Speed is measured under ``bench/``.
 """
 
-from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -19,9 +18,8 @@ class OnOurTables:
     recorder: PostgresLogRecorder
 
     @pytest.fixture(autouse=True)
-    def given_recorder(self, database: Database) -> Generator[None]:
+    def given_recorder(self, database: Database) -> None:
         self.recorder = PostgresLogRecorder(database, plain=True)
-        yield
 
     def create_recorder(self) -> Any:
         return self.recorder

@@ -34,15 +34,24 @@ def claimed(path: Path, *, owner: Account, timeout_s: float) -> Generator[int | 
 
 
 def detached(
-    command: Sequence[str], *, account: Account, directory: Path, log: Path, claim: int
+    command: Sequence[str],
+    *,
+    account: Account,
+    directory: Path,
+    log: Path,
+    log_owner: Account,
+    claim: int,
 ) -> int:
     """Start ``command`` under ``account`` in ``directory``; returns its pid, at once.
 
-    What it prints is appended to ``log``. ``claim`` is the descriptor of the lock that it is to
-    inherit. That it started says nothing: whoever calls waits until it answers.
+    What it prints is appended to ``log``, which belongs to ``log_owner`` before the server starts:
+    one that opens its log by itself would be refused a moment earlier. ``claim`` is the descriptor
+    of the lock that it is to inherit. That it started says nothing: whoever calls waits until it
+    answers.
     """
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
+        log_owner.give(output)
         shell = subprocess.run(  # noqa: S603
             ["/bin/sh", "-c", _DETACH, "sh", *command],
             stdin=subprocess.DEVNULL,

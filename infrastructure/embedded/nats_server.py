@@ -111,9 +111,9 @@ class NatsServer:
                     account=account,
                     directory=self._directory,
                     log=self._log.path,
+                    log_owner=account,
                     claim=claim,
                 )
-                account.give(self._log.path)
                 if self._answers(pid):
                     return
                 if "address already in use" not in self._log.quoted(since=since):

@@ -125,15 +125,14 @@ class PostgresServer:
     def _launch(self, programs: Path, claim: int) -> int:
         data = self._cluster.data
         program, seen = str(programs / "postgres"), self._cluster.seen_by_server(data)
-        pid = detached(
+        return detached(
             [program, "-D", seen, "-c", self._signature.argument],
             account=self._home.servers,
             directory=data,
             log=self._log.path,
+            log_owner=self._home.owner,
             claim=claim,
         )
-        self._home.owner.give(self._log.path)
-        return pid
 
     def _answers(self, pid: int, since: int) -> bool:
         """Wait until the server takes connections; False if it ends before."""

@@ -135,8 +135,8 @@ class PostgresLogRecorder(PostgresLogTracking, ProcessRecorder):
             if tracking is not None:
                 self.insert_tracking(tracking)
             return None
+        batch = self._batch(stored_events)
         with library_errors():
-            batch = self._batch(stored_events)
 
             def write() -> list[int]:
                 statement, params = self._insert, batch
@@ -200,15 +200,21 @@ class PostgresLogRecorder(PostgresLogTracking, ProcessRecorder):
         subscription = PostgresLogSubscription(self, gt=gt, topics=topics)
         return cast("Subscription[ApplicationRecorder]", subscription)
 
+    @retried
     def _batch(self, stored_events: Sequence[StoredEvent]) -> list[Any]:
         """The arguments of ``append``: the events byte for byte, and the rows that they mean."""
-        if self.plain:
-            decisions = [Decision(Guard("nothing", UUID(int=0), 0), -1)]
-            rows = [
-                EventRow(1, _stream(e.originator_id), e.originator_version, e.topic, e.state, False)
-                for e in stored_events
-            ]
-            return packed(decisions, None, self._news_horizon_s, rows)
+        with library_errors():
+            return self._plain(stored_events) if self.plain else self._folded(stored_events)
+
+    def _plain(self, stored_events: Sequence[StoredEvent]) -> list[Any]:
+        decisions = [Decision(Guard("nothing", UUID(int=0), 0), -1)]
+        rows = [
+            EventRow(1, _stream(e.originator_id), e.originator_version, e.topic, e.state, False)
+            for e in stored_events
+        ]
+        return packed(decisions, None, self._news_horizon_s, rows)
+
+    def _folded(self, stored_events: Sequence[StoredEvent]) -> list[Any]:
         events = [_new_event(stored) for stored in stored_events]
         decisions = folded(events, self._states, self._partition_of, self._clock.now)
         numbers = {

@@ -2,6 +2,8 @@
 
 import socket
 from collections.abc import Callable, Generator
+from functools import partial
+from select import select
 from threading import Thread
 
 import pytest
@@ -33,59 +35,65 @@ class CuttingProxy:
         params = conninfo_to_dict(conninfo)
         self._target = f"{params['host']}/.s.PGSQL.{params['port']}"
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._threads: list[Thread] = []
         self._armed = False
         self.cuts = 0
         self.url = make_conninfo(
             conninfo, host="127.0.0.1", port=self._listener.getsockname()[1], gssencmode="disable"
         )
-        Thread(target=self._accept, daemon=True).start()
+        self._run(self._accept)
 
     def cut_the_next_answer(self) -> None:
         self._armed = True
 
     def close(self) -> None:
+        """Takes no more connections, and waits for the end of those that there are."""
         self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        for thread in self._threads:
+            thread.join(timeout=10)
+
+    def _run(self, work: Callable[[], None]) -> None:
+        thread = Thread(target=work, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.socket(socket.AF_UNIX)
+        with self._listener:
+            while True:
+                try:
+                    client, _ = self._listener.accept()
+                except OSError:
+                    return
+                self._run(partial(self._forward, client))
+
+    def _forward(self, client: socket.socket) -> None:
+        """Copies both directions until either ends, or until an answer is to be cut off."""
+        with client, socket.socket(socket.AF_UNIX) as server:
             server.connect(self._target)
-            for pump in (self._requests, self._answers):
-                Thread(target=pump, args=(client, server), daemon=True).start()
-
-    def _requests(self, client: socket.socket, server: socket.socket) -> None:
-        _forward(client, server, lambda: True)
-
-    def _answers(self, client: socket.socket, server: socket.socket) -> None:
-        def let_through() -> bool:
-            if not self._armed:
-                return True
-            self._armed = False
-            self.cuts += 1
-            return False
-
-        _forward(server, client, let_through)
+            while True:
+                for source in select([client, server], [], [])[0]:
+                    data = _received(source)
+                    if source is server and self._armed:
+                        self._armed = False
+                        self.cuts += 1
+                        return
+                    if not data or not _sent(server if source is client else client, data):
+                        return
 
 
-def _forward(source: socket.socket, target: socket.socket, let_through: Callable[[], bool]) -> None:
-    """Copies one direction until an end, or until something is not let through; closes both."""
+def _sent(target: socket.socket, data: bytes) -> bool:
     try:
-        while data := source.recv(65_536):
-            if not let_through():
-                break
-            target.sendall(data)
+        target.sendall(data)
     except OSError:
-        pass
-    for end in (source, target):
-        try:
-            end.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            continue
+        return False
+    return True
+
+
+def _received(source: socket.socket) -> bytes:
+    try:
+        return source.recv(65_536)
+    except OSError:
+        return b""
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from horolog.domain.schedule.local_walk import ClockRule, Fold, Gap, skipped, wa
 from horolog.domain.schedule.omission import Omission
 from horolog.domain.schedule.recurrence_days import HORIZON_YEARS, Anchor, RecurringTimes
 from horolog.domain.schedule.recurrence_text import Bounds, read_rule, split_bounds
-from horolog.domain.schedule.window import Window, WindowedSchedule
+from horolog.domain.schedule.window import Window, WindowedSchedule, within_calendar
 from horolog.domain.schedule.zone_data import zone as zone_named
 
 
@@ -80,6 +80,8 @@ class Calendar(WindowedSchedule):
 
     def _local_anchor(self) -> datetime | None:
         anchor = self.anchor or self.start
+        if anchor is not None:
+            within_calendar("anchor", anchor)
         if anchor is not None and anchor.tzinfo is not None:
             anchor = anchor.astimezone(zone_named(self.zone)).replace(tzinfo=None)
         return None if anchor is None else anchor.replace(microsecond=0, fold=0)

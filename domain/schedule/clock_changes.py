@@ -14,15 +14,16 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from horolog.domain.schedule.posix_rule import yearly_rule
+from horolog.domain.schedule.posix_rule import YearlyRule, yearly_rule
 from horolog.domain.schedule.zone_data import zone_bytes
 
 FIRST_S = int(datetime(1, 1, 3, tzinfo=UTC).timestamp())
 LAST_S = int(datetime(9999, 12, 29, tzinfo=UTC).timestamp())
 """The walk stays inside of these seconds, so that no local time leaves what ``datetime`` holds."""
 
-NEAR_YEAR = 2100
-"""Up to here a zone's changes are laid out when it is first used; beyond, on demand."""
+LISTED_UNTIL = 2100
+"""A zone's first table ends with this year; after it, where only the yearly rule is left, each
+century has a table of its own, made when somebody asks for it."""
 
 
 class Stretch(NamedTuple):
@@ -47,7 +48,7 @@ class Stretch(NamedTuple):
 
 
 class ClockChanges:
-    """The stretches of one zone, in order, without a hole."""
+    """The stretches of one zone over some centuries, in order, without a hole."""
 
     def __init__(self, stretches: tuple[Stretch, ...]):
         self.stretches = stretches
@@ -62,28 +63,48 @@ class ClockChanges:
         low, high = bisect_right(self.starts, after), bisect_right(self.starts, until)
         return list(self.stretches[low:high])
 
+    @property
+    def start(self) -> int:
+        """The UTC second with which the table begins."""
+        return self.stretches[0].start
+
+    @property
+    def end(self) -> int:
+        """The UTC second before which the table ends."""
+        return self.stretches[-1].end
+
 
 def clock_changes(zone: str, instant: int) -> ClockChanges:
-    """The changes of a zone around a UTC second and at least for 40 years after it."""
-    near = instant < int(datetime(NEAR_YEAR - 40, 1, 1, tzinfo=UTC).timestamp())
-    return _laid_out(zone, NEAR_YEAR if near else 9999)
+    """The table of a zone that holds a UTC second (the nearest, outside of the calendar)."""
+    year = datetime.fromtimestamp(min(max(instant, FIRST_S), LAST_S - 1), UTC).year
+    return _table(zone, max(year, LISTED_UNTIL - 1) // 100)
 
 
-def all_clock_changes(zone: str) -> ClockChanges:
-    """The same up to the last year that ``datetime`` holds."""
-    return _laid_out(zone, 9999)
+def tables_from(zone: str, instant: int) -> Iterator[ClockChanges]:
+    """The tables of a zone from a UTC second to the end of the calendar, made one by one."""
+    while instant < LAST_S:
+        table = clock_changes(zone, instant)
+        yield table
+        instant = table.end
 
 
-@lru_cache(maxsize=1024)
-def _laid_out(zone: str, last_year: int) -> ClockChanges:
-    first_offset, changes = _changes(zone_bytes(zone), last_year)
-    end = LAST_S if last_year == 9999 else int(datetime(last_year, 1, 1, tzinfo=UTC).timestamp())
-    starts, offsets = [FIRST_S], [first_offset]
-    for instant, offset in changes:
-        if offset != offsets[-1] and starts[-1] < instant < end:
+@lru_cache(maxsize=2048)
+def _table(zone: str, century: int) -> ClockChanges:
+    first_year, last_year = century * 100, century * 100 + 99
+    listed = last_year < LISTED_UNTIL
+    begin = FIRST_S if listed else _new_year(first_year)
+    end = min(LAST_S, _new_year(last_year + 1)) if last_year < 9999 else LAST_S
+    offset, changes = _changes(zone_bytes(zone), None if listed else first_year, last_year)
+    starts, offsets = [begin], [offset]
+    for instant, changed in changes:
+        if changed != offsets[-1] and begin < instant < end:
             starts.append(instant)
-            offsets.append(offset)
+            offsets.append(changed)
     return ClockChanges(tuple(_stretches(starts, offsets, end)))
+
+
+def _new_year(year: int) -> int:
+    return int(datetime(year, 1, 1, tzinfo=UTC).timestamp())
 
 
 def _stretches(starts: list[int], offsets: list[int], end: int) -> Iterator[Stretch]:
@@ -101,20 +122,28 @@ def _stretches(starts: list[int], offsets: list[int], end: int) -> Iterator[Stre
     )
 
 
-def _changes(data: bytes, last_year: int) -> tuple[int, Iterator[tuple[int, int]]]:
+def _changes(
+    data: bytes, first_year: int | None, last_year: int
+) -> tuple[int, Iterator[tuple[int, int]]]:
+    """(the offset to begin with, changes after that); from the beginning without a first year."""
     first_offset, listed, footer = _read_tzif(data)
     rule = yearly_rule(footer)
+    last, last_offset = listed[-1] if listed else (FIRST_S, first_offset)
     if rule is None:
-        return first_offset, iter(listed)
-    last = listed[-1][0] if listed else FIRST_S
-    first_year = max(1, datetime.fromtimestamp(max(last, 0), UTC).year) if listed else 1900
-    by_rule = (
-        change
-        for year in range(first_year, min(last_year, 9998) + 1)
-        for change in rule.changes(year)
-        if change[0] > last
-    )
-    return first_offset, chain(listed, by_rule)
+        return (first_offset, iter(listed)) if first_year is None else (last_offset, iter(()))
+    if first_year is not None:
+        before = list(rule.changes(first_year - 1))
+        offset = before[-1][1] if before else rule.standard_s
+        return offset, _by_rule(rule, first_year, last_year, last)
+    since = datetime.fromtimestamp(last, UTC).year if listed else 1900
+    return first_offset, chain(listed, _by_rule(rule, since, last_year, last))
+
+
+def _by_rule(
+    rule: YearlyRule, first_year: int, last_year: int, after: int
+) -> Iterator[tuple[int, int]]:
+    for year in range(first_year, min(last_year, 9998) + 1):
+        yield from (change for change in rule.changes(year) if change[0] > after)
 
 
 def _read_tzif(data: bytes) -> tuple[int, list[tuple[int, int]], str]:

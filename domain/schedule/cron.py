@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Literal, Self, Unpack
+from typing import Annotated, Literal, Self, Unpack
+
+from pydantic import Field
 
 from horolog.domain.schedule.cron_days import DayRule
 from horolog.domain.schedule.cron_plan import CronPlan, cron_plan
@@ -37,7 +39,7 @@ class Cron(WindowedSchedule):
     fold: Fold = "first"
     stars: Stars = "elapsed"
     day_rule: DayRule = "crontab"
-    hash_key: str | None = None
+    hash_key: Annotated[str, Field(max_length=1024)] | None = None
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from horolog.domain.errors import InvalidSchedule
 from horolog.domain.schedule.fire_time import (
+    CALENDAR_END,
     FireTime,
     fire_time,
     local_second,
@@ -96,10 +97,10 @@ class Every(WindowedSchedule):
         count = max(0, (after - anchor) // self._interval + 1)
         try:
             at = anchor + count * self._interval
-            while True:
+            while at < CALENDAR_END:
                 yield FireTime(at, at.astimezone(zone))
                 at += self._interval
-        except OverflowError:  # the calendar ends with year 9999
+        except OverflowError:  # a step past what a datetime can hold is past the end as well
             return
 
     def _local(self, anchor: datetime, after: datetime) -> Iterator[FireTime]:

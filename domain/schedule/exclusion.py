@@ -30,10 +30,17 @@ def read_exclusion(value: object) -> Exclusion:
                 "2027-12-24T18:00:00 with or without an offset"
             ) from None
     if isinstance(value, datetime):
-        return value if value.tzinfo is None else value.astimezone(UTC)
+        return value if value.tzinfo is None else _instant(value)
     if isinstance(value, date):
         return value
     raise InvalidSchedule(f"exclude: {value!r} is neither a date nor a time")
+
+
+def _instant(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidSchedule(f"exclude: {value.isoformat()} is outside of the calendar") from None
 
 
 class Omissions:

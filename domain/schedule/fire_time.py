@@ -9,11 +9,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from horolog.domain.errors import InvalidSchedule
+from horolog.domain.schedule.clock_changes import FIRST_S, LAST_S
 from horolog.domain.schedule.local_walk import Change, Landing
 from horolog.domain.schedule.omission import Omission
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+CALENDAR_BEGIN: Final = EPOCH + timedelta(seconds=FIRST_S)
+CALENDAR_END: Final = EPOCH + timedelta(seconds=LAST_S)
+"""Questions from outside of these are asked from there; nothing fires from the end on."""
 LOCAL_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a local clock has no zone of its own
 
 _NOTES: dict[Change, str] = {
@@ -79,10 +82,6 @@ def local_second(local: datetime) -> int:
 
 
 def utc_second(instant: datetime) -> int:
-    """The whole UTC second, rounded down, of an instant; refuses one without a zone."""
-    if instant.tzinfo is None:
-        raise InvalidSchedule(
-            f"an instant needs a zone: {instant.isoformat()} has none; add an offset such as +00:00"
-        )
+    """The whole UTC second, rounded down, of an aware instant."""
     since = instant - EPOCH
     return since.days * 86_400 + since.seconds

@@ -7,6 +7,7 @@ calendar has got its next version.
 from collections.abc import Iterable
 from datetime import date, timedelta
 from functools import cached_property
+from itertools import islice
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -21,6 +22,7 @@ the calendar."""
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
+MOST_DATES = 4096
 LONGEST_CLOSURE_DAYS = 62
 """The most days in a row that may be off where fire times roll over them."""
 
@@ -35,7 +37,7 @@ class HolidayCalendar(BaseModel):
 
     name: Annotated[str, Field(min_length=1, max_length=128)]
     version: Annotated[str, Field(min_length=1, max_length=64)]
-    dates: Annotated[tuple[date, ...], Field(max_length=4096)] = ()
+    dates: Annotated[tuple[date, ...], Field(max_length=MOST_DATES)] = ()
     weekdays_off: tuple[Weekday, ...] = ()
 
     def __init__(
@@ -50,8 +52,8 @@ class HolidayCalendar(BaseModel):
                 self,
                 name=name,
                 version=version,
-                dates=tuple(dates),
-                weekdays_off=tuple(weekdays_off),
+                dates=tuple(islice(dates, MOST_DATES + 1)),
+                weekdays_off=tuple(islice(weekdays_off, 15)),
             )
 
     @field_validator("dates")

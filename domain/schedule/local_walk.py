@@ -13,17 +13,16 @@ the one before whatever the zone did, and never looks at minutes that do not fir
 The source of the default is cron(8) of Debian, for changes of any size.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from heapq import merge
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Literal, NamedTuple, Protocol
 
 from horolog.domain.schedule.clock_changes import (
     LAST_S,
     ClockChanges,
     Stretch,
-    all_clock_changes,
-    clock_changes,
+    tables_from,
 )
 
 Gap = Literal["run_after_gap", "skip", "shift_forward"]
@@ -61,13 +60,10 @@ def walk(times: NominalTimes, zone: str, after: int, rule: ClockRule) -> Iterato
 
     Two landings may share an instant (a gap that swallowed a nominal time): the caller keeps one.
     """
-    if after >= LAST_S:
-        return
-    changes = clock_changes(zone, after)
-    yield from _walk(times, changes, after, rule)
-    limit = changes.stretches[-1].end
-    if limit < LAST_S:
-        yield from _walk(times, all_clock_changes(zone), max(after, limit - 1), rule)
+    for changes in tables_from(zone, after + 1):
+        going_on = yield from _walk(times, changes, max(after, changes.start - 1), rule)
+        if not going_on:
+            return
 
 
 def skipped(
@@ -76,14 +72,16 @@ def skipped(
     """(end of the gap, nominal second) of what ``gap="skip"`` leaves out in (after, until]."""
     if rule.elapsed or rule.gap != "skip":
         return
-    for stretch in clock_changes(zone, until).between(after, until):
-        for nominal in times.between(*stretch.gap):
-            yield stretch.start, nominal
+    for changes in takewhile(lambda table: table.start <= until, tables_from(zone, after + 1)):
+        for stretch in changes.between(after, until):
+            for nominal in times.between(*stretch.gap):
+                yield stretch.start, nominal
 
 
 def _walk(
     times: NominalTimes, changes: ClockChanges, after: int, rule: ClockRule
-) -> Iterator[Landing]:
+) -> Generator[Landing, None, bool]:
+    """Walks through one table; returns whether there may be more after it."""
     stretches = changes.stretches
     index = changes.index_at(after + 1)
     while index < len(stretches):
@@ -91,8 +89,9 @@ def _walk(
         yield from _in_stretch(times, stretch, max(after + 1, stretch.start), rule, index > 0)
         upcoming = next(times.between(min(stretch.finish, stretch.again), LAST_S), None)
         if upcoming is None:
-            return
+            return False
         index = _index_showing(changes, upcoming, index + 1)
+    return True
 
 
 def _index_showing(changes: ClockChanges, local: int, least: int) -> int:

@@ -8,7 +8,7 @@ from typing import Literal, Self, Unpack
 from horolog.domain.errors import InvalidSchedule
 from horolog.domain.schedule.fire_time import FireTime, clock
 from horolog.domain.schedule.local_instants import LocalInstants, local_instants
-from horolog.domain.schedule.window import Window, WindowedSchedule
+from horolog.domain.schedule.window import Window, WindowedSchedule, within_calendar
 from horolog.domain.schedule.zone_data import zone as zone_named
 
 
@@ -37,6 +37,7 @@ class Once(WindowedSchedule):
         self._validated(at=at, zone=zone, **window)
         if self.zone is not None:
             zone_named(self.zone)
+        within_calendar("at", self.at)
         if self.at.tzinfo is not None:
             self._settle("at", self.at.astimezone(UTC))
         elif self.zone is None:
@@ -56,7 +57,11 @@ class Once(WindowedSchedule):
         """
         if now.tzinfo is None:
             raise InvalidSchedule(f"now: {now.isoformat()} has no zone; add one, such as UTC")
-        return cls(now.astimezone(UTC) + timedelta(seconds=seconds), **window)
+        try:
+            at = now.astimezone(UTC) + timedelta(seconds=seconds)
+        except (OverflowError, ValueError):
+            raise InvalidSchedule(f"seconds: {seconds} leads out of the calendar") from None
+        return cls(at, **window)
 
     @cached_property
     def _instants(self) -> LocalInstants:

@@ -28,9 +28,12 @@ class RollingFires:
 
     def after(self, instant: datetime) -> Iterator[FireTime]:
         """Fire times later than ``instant``, in order."""
-        while (fire := self._next(instant)) is not None:
-            yield fire
-            instant = fire.at
+        try:
+            while (fire := self._next(instant)) is not None:
+                yield fire
+                instant = fire.at
+        except OverflowError:  # a day past the end of the calendar
+            return
 
     def _next(self, after: datetime) -> FireTime | None:
         today = after.astimezone(self._zone).date()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from heapq import merge
+from itertools import islice
 from typing import Annotated, Any, Literal, Self, Unpack
 
 from pydantic import Field
@@ -15,6 +16,7 @@ from horolog.domain.schedule.omission import Omission
 from horolog.domain.schedule.once import Once
 from horolog.domain.schedule.window import Window, WindowedSchedule
 
+MOST_MEMBERS = 32
 Single = Annotated[Once | Every | Cron | Calendar, Field(discriminator="kind")]
 """Any schedule but a union."""
 
@@ -28,14 +30,14 @@ class Union(WindowedSchedule):
     """
 
     kind: Literal["union"] = "union"
-    schedules: Annotated[tuple[Single, ...], Field(min_length=1, max_length=32)]
+    schedules: Annotated[tuple[Single, ...], Field(min_length=1, max_length=MOST_MEMBERS)]
 
     def __init__(
         self,
         schedules: Iterable[Once | Every | Cron | Calendar | dict[str, Any]],
         **window: Unpack[Window],
     ):
-        self._validated(schedules=tuple(schedules), **window)
+        self._validated(schedules=tuple(islice(schedules, MOST_MEMBERS + 1)), **window)
 
     def anchored(self, now: datetime, hash_key: str | None = None) -> Self:
         members = tuple(member.anchored(now, hash_key) for member in self.schedules)

@@ -25,12 +25,14 @@ from pydantic import (
 
 from horolog.domain.errors import InvalidSchedule
 from horolog.domain.schedule.exclusion import TICK, Exclusion, Omissions, read_exclusion, without
-from horolog.domain.schedule.fire_time import FireTime
+from horolog.domain.schedule.fire_time import CALENDAR_BEGIN, CALENDAR_END, FireTime
 from horolog.domain.schedule.holidays import HolidayCalendar, Roll
 from horolog.domain.schedule.omission import Omission
 from horolog.domain.schedule.refusal import refusals_named
 from horolog.domain.schedule.roll import RollingFires
 from horolog.domain.schedule.zone_data import zone
+
+MOST_EXCLUSIONS = 1000
 
 
 class Window(TypedDict, total=False):
@@ -62,7 +64,7 @@ class WindowedSchedule(BaseModel):
     end: datetime | None = None
     limit: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     jitter: Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)] = 0.0
-    exclude: Annotated[tuple[date | datetime, ...], Field(max_length=1000)] = ()
+    exclude: Annotated[tuple[date | datetime, ...], Field(max_length=MOST_EXCLUSIONS)] = ()
     holidays: HolidayCalendar | None = None
     roll: Roll = "drop"
 
@@ -84,6 +86,7 @@ class WindowedSchedule(BaseModel):
     def _as_instant(self, name: str, value: datetime | None) -> datetime | None:
         if value is None:
             return None
+        within_calendar(name, value)
         if value.tzinfo is None:
             if self._zone_name() is None:
                 raise InvalidSchedule(
@@ -95,9 +98,10 @@ class WindowedSchedule(BaseModel):
     @field_validator("exclude", mode="before")
     @classmethod
     def _exclusions(cls, value: object) -> tuple[Exclusion, ...]:
-        items: Iterable[object]
-        items = (value,) if isinstance(value, date | str) else cast("Iterable[object]", value)
-        return tuple(sorted({read_exclusion(item) for item in items}, key=lambda i: i.isoformat()))
+        given: list[object] = [value]
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            given = list(islice(cast("Iterable[object]", value), MOST_EXCLUSIONS + 1))
+        return tuple(sorted({read_exclusion(item) for item in given}, key=lambda i: i.isoformat()))
 
     @model_serializer(mode="wrap")
     def _compact(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -222,10 +226,16 @@ class WindowedSchedule(BaseModel):
         return without(self._stated, self._omissions, after)
 
 
+def within_calendar(name: str, value: datetime) -> None:
+    """Refuses years whose first or last day some zone would carry out of the calendar."""
+    if not 2 <= value.year <= 9998:
+        raise InvalidSchedule(f"{name}: {value.isoformat()}; write a year from 2 to 9998")
+
+
 def aware(instant: datetime) -> datetime:
-    """The instant in UTC; refuses one without a zone."""
+    """The instant in UTC, kept inside of the calendar; refuses one without a zone."""
     if instant.tzinfo is None:
         raise InvalidSchedule(
             f"asked from {instant.isoformat()}, which has no zone; add an offset such as +00:00"
         )
-    return instant.astimezone(UTC)
+    return min(max(instant, CALENDAR_BEGIN), CALENDAR_END).astimezone(UTC)

@@ -14,6 +14,7 @@ from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
 
 if TYPE_CHECKING:
+    from horolog.application.scanner.settings import ScannerSettings
     from horolog.interface.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,12 +63,33 @@ def process_options(function: F) -> F:
 
 
 @click.command()
+@click.option(
+    "--set",
+    "stated",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the scanner, such as lease_s=5 (README, settings); repeatable.",
+)
 @process_options
 @at_a_place
-def scanner(place: Place, output: Output, log_level: str, until_stdin_closes: bool) -> None:
+def scanner(
+    place: Place,
+    output: Output,
+    stated: tuple[str, ...],
+    log_level: str,
+    until_stdin_closes: bool,
+) -> None:
     """Run one scanner: it leads its share of the partitions and claims what is due."""
+    from horolog.application.scanner.settings import ScannerSettings
+
+    values = dict(one.split("=", 1) for one in stated if "=" in one)
+    if len(values) != len(stated):
+        raise click.UsageError(
+            "--set takes NAME=VALUE, each name once", click.get_current_context()
+        )
+    settings = ScannerSettings(**values)
     _begin(output, log_level, until_stdin_closes)
-    asyncio.run(_scan(place.settings()))
+    asyncio.run(_scan(place.settings(), settings))
 
 
 @click.command()
@@ -94,16 +116,16 @@ def worker(
     asyncio.run(run_until_signalled(loaded, settings))
 
 
-async def _scan(settings: "Settings") -> None:
+async def _scan(place: "Settings", settings: "ScannerSettings") -> None:
     from horolog.interface.processes.scanner import run_scanner
-
     from horolog.interface.processes.signals import stop_on_signals
 
     with stop_on_signals() as stop:
         await run_scanner(
-            database_url=settings.database_url(),
-            nats_url=settings.nats_url(),
-            namespace=settings.namespace,
+            database_url=place.database_url(),
+            nats_url=place.nats_url(),
+            namespace=place.namespace,
+            settings=settings,
             stop=stop,
         )
 

@@ -1,6 +1,7 @@
 """A schedule in a few words: `cron 0 2 * * * in America/New_York`."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from horolog.interface.cli.rendering import text
@@ -15,7 +16,7 @@ def schedule_text(schedule: Mapping[str, Any]) -> str:
         case "every":
             words = f"every {text(float(schedule['seconds']))} s"
         case "once":
-            words = f"once at {schedule['at']}"
+            words = f"once at {text(datetime.fromisoformat(schedule['at']))}"
             words += f" in {schedule['zone']}" if schedule.get("zone") else ""
         case "calendar":
             words = f"{schedule['rrule']} in {schedule['zone']}"

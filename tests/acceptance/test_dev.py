@@ -1,0 +1,90 @@
+"""`horolog dev`: one terminal runs everything, a second one uses it, and the data stay."""
+
+import json
+import signal
+import socket
+from collections.abc import Generator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from horolog.infrastructure.embedded import EmbeddedServers
+from tests.acceptance.conftest import Horolog, Running, eventually
+
+
+@pytest.fixture
+def terminal(clean_environment: dict[str, str], tmp_path: Path) -> Generator[Horolog]:
+    """A terminal in a directory of its own, with nothing set."""
+    commands = Horolog(clean_environment, tmp_path)
+    try:
+        yield commands
+    finally:
+        commands.stop_all()
+        EmbeddedServers(tmp_path / ".horolog").stop()
+
+
+def dev(terminal: Horolog, *arguments: str) -> Running:
+    running = terminal.start("dev", *arguments)
+    running.wait_for_line(lambda line: "Ctrl-C stops" in line)
+    return running
+
+
+def test_a_second_terminal_sees_its_job_run_and_a_restart_keeps_it(terminal: Horolog) -> None:
+    first = dev(terminal)
+    log = terminal.start("log", "--follow", "--json")
+    terminal("job", "register", "ping", "--every", "2", "--key", "ping")
+    claimed = json.loads(log.wait_for_line(lambda line: "occurrence.claimed" in line))
+    done = json.loads(log.wait_for_line(lambda line: "occurrence.succeeded" in line))
+    fire_time = datetime.fromisoformat(claimed["data"]["fire_time"])
+    assert (datetime.fromisoformat(done["recorded_at"]) - fire_time).total_seconds() < 1.0
+    log.stop()
+    assert first.stop(signal.SIGINT) == 0
+    assert terminal("job", "list", status=3).out == ""
+
+    second = dev(terminal)
+    kept = terminal("job", "list", "--json").json
+    assert [job["key"] for job in kept] == ["ping"]
+    before = len(terminal("occurrence", "list", "--json").json)
+    eventually(lambda: len(terminal("occurrence", "list", "--json").json) > before)
+    doctor = terminal("doctor", "--json").json
+    assert doctor["healthy"], doctor["findings"]
+    terminal("job", "pause", "ping")
+    terminal.verify()
+    assert second.stop() == 0
+
+
+def test_your_own_worker_is_found_in_the_directory(terminal: Horolog) -> None:
+    (terminal.folder / "mine.py").write_text(
+        "from horolog import Run, Worker\n"
+        "worker = Worker()\n"
+        "@worker.handles('greet')\n"
+        "def greet(run: Run, name: str) -> str:\n"
+        "    return f'hello {name}'\n"
+    )
+    running = dev(terminal, "mine:worker")
+    terminal("job", "register", "greet", "--in", "0.1", "--payload", '{"name": "you"}')
+    found = eventually(
+        lambda: terminal("occurrence", "list", "--state", "succeeded", "--json").json
+    )
+    shown = terminal("occurrence", "show", found[0]["id"], "--json").json
+    assert shown["result"] == "hello you"
+    terminal.verify()
+    assert running.stop() == 0
+
+
+def test_a_worker_that_cannot_be_had_ends_it_and_says_why(terminal: Horolog) -> None:
+    refused = terminal("dev", "no_such_module:worker", status=1)
+    assert "no_such_module" in refused.err
+    assert EmbeddedServers(terminal.folder / ".horolog").find() is None
+
+
+def test_the_servers_listen_on_nothing_but_loopback(terminal: Horolog) -> None:
+    dev(terminal)
+    endpoints = EmbeddedServers(terminal.folder / ".horolog").find()
+    assert endpoints is not None
+    port = int(endpoints.nats_url.rpartition(":")[2].strip("/"))
+    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), port)}
+    for address in addresses - {"127.0.0.1", "::1", "127.0.1.1"}:
+        with pytest.raises(OSError), socket.create_connection((str(address), port), timeout=1):
+            pass

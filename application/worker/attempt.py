@@ -27,6 +27,7 @@ class Attempt:
         "decided",
         "ended_by",
         "handler",
+        "has_slots",
         "held",
         "ready",
         "run",
@@ -45,6 +46,7 @@ class Attempt:
         self.state = state
         self.run = run
         self.started_at = 0.0
+        self.has_slots = True
         self.decided = False
         self.ended_by: End | None = None
         self.task: asyncio.Task[None] | None = None

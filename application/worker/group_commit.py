@@ -50,6 +50,7 @@ class GroupCommit:
         self._wanted = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._last_size = 0
         self.available = True
         """Whether the last append went through; ``False`` while Postgres is away."""
 
@@ -81,6 +82,7 @@ class GroupCommit:
             batch = [self._queue.popleft() for _ in range(min(limit, len(self._queue)))]
             if not self._queue:
                 self._wanted.clear()
+            self._last_size = len(batch)
             verdicts = await self._append([decision for decision, _ in batch])
             for (_, settled), verdict in zip(batch, verdicts, strict=True):
                 settled(verdict)
@@ -88,7 +90,13 @@ class GroupCommit:
                 self._idle.set()
 
     async def _gather(self) -> None:
-        """Lets the loop go round while that still brings more, but not for longer than allowed."""
+        """Lets the loop go round while that still brings more, but not for longer than allowed.
+
+        What gathered during the last append is company enough: the runs that the last append has
+        just settled go on while this one is on its way.
+        """
+        if len(self._queue) * 2 > self._last_size > 1:
+            return
         until = self._clock.monotonic() + self._settings.gather_s
         before = 0
         while before < len(self._queue) < self._settings.append_decisions:

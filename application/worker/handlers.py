@@ -70,6 +70,11 @@ class Handler(Generic[P, R]):
         return function
 
     @property
+    def is_limited(self) -> bool:
+        """Whether its runs need more than one of the worker's own slots."""
+        return self.transactional or self.concurrency is not None
+
+    @property
     def code(self) -> CodeType | None:
         """The code that runs while the handler does: how a blocked loop finds out whose it is."""
         return _code(self.function)

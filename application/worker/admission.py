@@ -1,0 +1,251 @@
+"""Admission: which of the runs in hand may begin, and what is begun.
+
+    waiting ─(slots)─▶ attempting ─(the log's word)─▶ running ─▶ ended
+                            │ refused
+                            └─▶ looked up
+
+A run takes its slots first, is attempted in the log next, and runs only when the log has accepted
+that. Where handlers are over in a moment, some more are attempted ahead of their slots, so that the
+slots are not idle during an append; never more than this worker's pace uses up meanwhile.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from horolog.application.log import Verdict
+from horolog.application.ready import ReadyRun
+from horolog.application.worker.attempt import Attempt
+from horolog.application.worker.attempting import attempt_of
+from horolog.application.worker.counting import Counting
+from horolog.application.worker.finishing import Finishing
+from horolog.application.worker.group_commit import GroupCommit
+from horolog.application.worker.handlers import AnyHandler
+from horolog.application.worker.held import Held
+from horolog.application.worker.pace import Pace
+from horolog.application.worker.run import Lifeline, Run
+from horolog.application.worker.settings import WorkerSettings
+from horolog.application.worker.slots import Slots
+
+_MAX_AHEAD = 1_000
+_PULL_AHEAD_S = 0.05
+_ATTEMPT_AHEAD_S = 0.02
+"""How far ahead runs are pulled and attempted, in seconds of the present pace."""
+
+_Key = tuple[UUID, int]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A run in hand that is not attempted yet."""
+
+    ready: ReadyRun
+    handler: AnyHandler
+    held: Held
+
+
+class Admission:
+    """For the event loop's thread, but for ``in_hand`` and ``find``."""
+
+    def __init__(
+        self,
+        commit: GroupCommit,
+        finishing: Finishing,
+        counting: Counting,
+        slots: Slots,
+        *,
+        settings: WorkerSettings,
+        actor: str,
+        monotonic: Callable[[], float],
+        refused: Callable[[ReadyRun, Held], None],
+    ) -> None:
+        self._commit = commit
+        self._finishing = finishing
+        self._counting = counting
+        self._slots = slots
+        self._settings = settings
+        self._actor = actor
+        self._monotonic = monotonic
+        self._refused = refused
+        self._pace = Pace(monotonic())
+        self._waiting: deque[Waiting] = deque()
+        self._attempting: dict[_Key, Attempt] = {}
+        self._begun: deque[Attempt] = deque()
+        self._running: dict[_Key, Attempt] = {}
+        self._ahead = 0
+        self._stopping = False
+        self._scheduled = False
+        self.has_room = asyncio.Event()
+        """Set when more runs are wanted in hand."""
+        self.quiet = asyncio.Event()
+        """Set, once stopping, when no attempt is in hand any more."""
+
+    def connect(self, start: Callable[[Attempt], None], lifeline: Lifeline) -> None:
+        """What runs the handlers, and what their runs reach; both need this in turn."""
+        self._start = start
+        self._lifeline = lifeline
+
+    # Taking in.
+
+    def room(self) -> int:
+        """How many more runs are wanted in hand now."""
+        if self._stopping or not self._may_begin():
+            return 0
+        return self._slots.free + self._at_pace(_PULL_AHEAD_S) - len(self._waiting)
+
+    def add(self, ready: ReadyRun, handler: AnyHandler, held: Held) -> None:
+        """Takes a run in hand; ``wake`` or ``admit`` follows."""
+        self._waiting.append(Waiting(ready, handler, held))
+
+    def wake(self) -> None:
+        """Admits what waits, once for all that happens in this round of the loop."""
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self.admit)
+
+    def admit(self) -> None:
+        """Attempts what has its slots; tells who pulls if there is room for more."""
+        self._scheduled = False
+        if self._stopping:
+            return
+        blocked: list[Waiting] = []
+        may_be_ahead = self._at_pace(_ATTEMPT_AHEAD_S)
+        while self._waiting and self._may_begin():
+            has_free = self._slots.free > 0
+            if not has_free and self._ahead >= may_be_ahead:
+                break
+            waiting = self._waiting.popleft()
+            if self._is_in_hand(waiting):
+                # A second copy of what is in hand already: the first one's outcome is enough.
+                self._counting.add("redeliveries")
+                waiting.held.settle()
+            elif has_free and self._slots.take(waiting.handler):
+                self._attempt(waiting, has_slots=True)
+            elif self._ahead < may_be_ahead and not waiting.handler.is_limited:
+                self._ahead += 1
+                self._attempt(waiting, has_slots=False)
+            else:
+                blocked.append(waiting)
+        self._waiting.extendleft(reversed(blocked))
+        if self.room() > 0:
+            self.has_room.set()
+
+    def give_back_blocked(self) -> None:
+        """Gives back what waits for its handler's own slots and stands before those of others."""
+        if not self._waiting or self._slots.free <= 0 or self.room() > 0:
+            return
+        before = self._monotonic() - self._settings.give_back_delay_s
+        waiting = Counter(id(entry.held) for entry in self._waiting)
+        given: set[int] = set()
+        for entry in self._waiting:
+            held = entry.held
+            whole = waiting[id(held)] == held.open
+            if whole and id(held) not in given and held.held_since <= before:
+                given.add(id(held))
+                held.give_back(self._settings.give_back_delay_s)
+        self._waiting = deque(entry for entry in self._waiting if id(entry.held) not in given)
+
+    def _may_begin(self) -> bool:
+        return self._commit.available and self._commit.waiting < self._settings.uncommitted_runs
+
+    def _at_pace(self, seconds: float) -> int:
+        return min(_MAX_AHEAD, int(self._pace.per_second(self._monotonic()) * seconds))
+
+    def _is_in_hand(self, waiting: Waiting) -> bool:
+        key = (waiting.ready.occurrence, waiting.ready.attempt)
+        return key in self._attempting or key in self._running
+
+    # Attempting and running.
+
+    def _attempt(self, waiting: Waiting, *, has_slots: bool) -> None:
+        ready = waiting.ready
+        decision, state = attempt_of(ready, self._actor, self._settings.lease_s)
+        run = Run(ready, self._lifeline)
+        attempt = Attempt(ready, waiting.handler, waiting.held, state, run)
+        attempt.has_slots = has_slots
+        self._attempting[(ready.occurrence, ready.attempt)] = attempt
+        self._commit.submit(decision, partial(self._attempted, attempt))
+
+    def _attempted(self, attempt: Attempt, verdict: Verdict) -> None:
+        """What the log says to an attempt."""
+        key = (attempt.ready.occurrence, attempt.ready.attempt)
+        del self._attempting[key]
+        if verdict != "accepted":
+            self._release(attempt)
+            self._refused(attempt.ready, attempt.held)
+            self._after_one()
+            return
+        self._running[key] = attempt
+        if self._stopping:
+            self._return(attempt)
+        elif attempt.has_slots or self._take_slots(attempt):
+            self._start(attempt)
+        else:
+            self._begun.append(attempt)
+
+    def ended(self, attempt: Attempt) -> None:
+        """A handler has ended: its slots are free."""
+        self._running.pop((attempt.ready.occurrence, attempt.ready.attempt), None)
+        self._release(attempt)
+        self._pace.note(1, self._monotonic())
+        while self._begun and self._take_slots(self._begun[0]):
+            self._start(self._begun.popleft())
+        self._after_one()
+
+    def _take_slots(self, attempt: Attempt) -> bool:
+        if not self._slots.take(attempt.handler):
+            return False
+        attempt.has_slots = True
+        self._ahead -= 1
+        return True
+
+    def _release(self, attempt: Attempt) -> None:
+        if attempt.has_slots:
+            self._slots.release(attempt.handler)
+        else:
+            self._ahead -= 1
+
+    def _after_one(self) -> None:
+        if not self._stopping:
+            self.wake()
+        elif not self._running and not self._attempting:
+            self.quiet.set()
+
+    # For the heartbeats, from any thread.
+
+    def in_hand(self) -> Iterable[Attempt]:
+        """The attempts whose leases are ours to keep."""
+        while True:
+            try:
+                return list(self._running.values())
+            except RuntimeError:  # it grew while it was copied
+                continue
+
+    def find(self, occurrence: UUID, attempt: int) -> Attempt | None:
+        return self._running.get((occurrence, attempt))
+
+    # Stopping.
+
+    def stop(self) -> int:
+        """Begins nothing more and gives back what has not begun; how many runs go on."""
+        self._stopping = True
+        for waiting in self._waiting:
+            waiting.held.give_back(0.0)
+        self._waiting.clear()
+        for attempt in self._begun:
+            self._return(attempt)
+        self._begun.clear()
+        if not self._running and not self._attempting:
+            self.quiet.set()
+        return len(self._running)
+
+    def _return(self, attempt: Attempt) -> None:
+        """Gives back in the log what was attempted and has not begun."""
+        self._running.pop((attempt.ready.occurrence, attempt.ready.attempt), None)
+        attempt.started_at = self._monotonic()
+        self._finishing.snoozed(attempt, 0.0, reason="the worker stops")
+        self._release(attempt)
+        self._after_one()

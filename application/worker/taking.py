@@ -1,0 +1,124 @@
+"""Taking: pulls from the ready queue what this worker has room for, and reads it.
+
+A message is a hint from outside. One that cannot be read is thrown away and counted; a run that
+nobody here can do is left to a worker that can, and in the end becomes a dead letter.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from math import ceil
+
+from horolog.application.decision import decide_on_occurrence
+from horolog.application.log import Verdict
+from horolog.application.ready import ReadyRun, decode
+from horolog.application.worker.admission import Admission
+from horolog.application.worker.counting import Counting
+from horolog.application.worker.group_commit import GroupCommit
+from horolog.application.worker.handlers import AnyHandler
+from horolog.application.worker.held import NEVER, Held, HeldMessages, PullsReady, ReadyMessage
+from horolog.application.worker.settings import WorkerSettings
+from horolog.domain.occurrence_events import DeadLettered
+
+log = logging.getLogger("horolog.worker")
+
+_MAX_PULL = 256
+
+
+class Taking:
+    """From the queue into this worker's hands."""
+
+    def __init__(
+        self,
+        ready: PullsReady,
+        admission: Admission,
+        held: HeldMessages,
+        commit: GroupCommit,
+        counting: Counting,
+        *,
+        handlers: Mapping[str, AnyHandler],
+        settings: WorkerSettings,
+        actor: str,
+        monotonic: Callable[[], float],
+        refused: Callable[[ReadyRun, Held], None],
+    ) -> None:
+        self._ready = ready
+        self._admission = admission
+        self._held = held
+        self._commit = commit
+        self._counting = counting
+        self._handlers = handlers
+        self._settings = settings
+        self._actor = actor
+        self._monotonic = monotonic
+        self._refused = refused
+        self._runs_per_message = 1.0
+        self._named_unknown: set[str] = set()
+
+    async def run(self) -> None:
+        """Pulls whenever there is room, until cancelled."""
+        admission = self._admission
+        while True:
+            room = admission.room()
+            if room <= 0:
+                admission.has_room.clear()
+                await admission.has_room.wait()
+                continue
+            limit = min(_MAX_PULL, ceil(room / self._runs_per_message))
+            messages = await self._ready.pull(limit)
+            taken = sum(self._take(message) for message in messages)
+            if messages:
+                # Quick to believe in many runs a message, slow to forget it: never too much.
+                mean = taken / len(messages)
+                self._runs_per_message = max(1.0, mean, self._runs_per_message * 0.9)
+            admission.admit()
+
+    def _take(self, message: ReadyMessage) -> int:
+        """Takes a message in hand; how many runs it had."""
+        try:
+            runs = decode(message.data)
+        except ValueError as error:
+            self._throw_away(message, str(error))
+            return 0
+        if not runs:
+            self._throw_away(message, "it holds no run")
+            return 0
+        held = self._held.hold(message, len(runs), self._monotonic())
+        for ready in runs:
+            handler = self._handlers.get(ready.name)
+            if handler is None:
+                self._no_handler(ready, held)
+            else:
+                self._admission.add(ready, handler, held)
+        return len(runs)
+
+    def _throw_away(self, message: ReadyMessage, why: str) -> None:
+        self._counting.add("strange_messages")
+        log.warning("a message in the ready queue was thrown away: %s", why)
+        message.tell(NEVER)
+
+    def _no_handler(self, ready: ReadyRun, held: Held) -> None:
+        """A run that nobody here can do: another worker's, and in the end a dead letter."""
+        left_s = self._settings.unknown_handler_wait_s - held.message.age_s
+        self._counting.add("unknown_handlers")
+        if ready.name not in self._named_unknown:
+            self._named_unknown.add(ready.name)
+            log.warning("this worker has no handler %r; its runs are left to others", ready.name)
+        if left_s > 0:
+            held.leave(min(left_s, self._settings.unknown_handler_delay_s))
+            return
+        event = DeadLettered(
+            cause="unknown_handler",
+            owner=ready.owner,
+            error=f"no worker had a handler {ready.name!r} within"
+            f" {self._settings.unknown_handler_wait_s:g} s",
+            actor=self._actor,
+        )
+        decision, _ = decide_on_occurrence(ready.claimed(), [event], name=ready.name)
+
+        def settled(verdict: Verdict) -> None:
+            if verdict == "accepted":
+                held.settle()
+            else:
+                self._refused(ready, held)
+
+        self._commit.submit(decision, settled)

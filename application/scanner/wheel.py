@@ -41,7 +41,8 @@ class Wheel:
         self._earliest: list[list[int]] = [[_NEVER] * SLOTS for _ in range(LEVELS)]
         self._occupied = [0] * LEVELS
         self._arrived: list[Entry] = []
-        self._held = 0
+        self.held = 0
+        """Entries in memory, with those that were replaced or taken out and not passed yet."""
         self.incomplete_from: int | None = None
         """The earliest due time of what was forgotten for want of room; set to None by the reader
         that begins to read from there."""
@@ -61,9 +62,9 @@ class Wheel:
             self._forget_from(entry.due_us)
             return False
         self._entries[entry.id] = entry
-        self._held += 1
+        self.held += 1
         self._place(entry)
-        if self._held > 2 * self._capacity + SLOTS:
+        if self.held > 2 * self._capacity + SLOTS:
             self._compact()
         return True
 
@@ -83,7 +84,7 @@ class Wheel:
         popped: list[Entry] = []
         while self._arrived and self._arrived[0].due_us <= now_us and len(popped) != limit:
             entry = heappop(self._arrived)
-            self._held -= 1
+            self.held -= 1
             if self._entries.get(entry.id) is entry:
                 del self._entries[entry.id]
                 popped.append(entry)
@@ -126,7 +127,7 @@ class Wheel:
                 if self._entries.get(entry.id) is entry:
                     self._place(entry)
                 else:
-                    self._held -= 1
+                    self.held -= 1
         self._tick = max(self._tick, tick)
 
     def _next_slot(self) -> tuple[int, int, int] | None:
@@ -153,7 +154,7 @@ class Wheel:
                 if self._earliest[level][slot] <= entry.due_us:
                     return False
                 entries = self._take(level, slot)
-                self._held -= len(entries)
+                self.held -= len(entries)
                 for forgotten in entries:
                     if self._entries.get(forgotten.id) is forgotten:
                         del self._entries[forgotten.id]
@@ -172,7 +173,7 @@ class Wheel:
         for level in range(LEVELS):
             while self._occupied[level]:
                 self._take(level, _lowest(self._occupied[level]))
-        self._held = len(self._entries)
+        self.held = len(self._entries)
         for entry in self._entries.values():
             self._place(entry)
 

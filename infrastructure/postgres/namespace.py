@@ -10,5 +10,8 @@ def partitions_of(database: Database) -> int:
     Raises ``SchemaMissing``, ``SchemaTooNew`` or ``StoreUnavailable``: the first thing that a
     client asks, so that a schema it cannot work on is found before anything is written.
     """
+    # Past the pool, which would go on trying for some seconds before it says that nobody is there.
+    with database.session():
+        pass
     check_schema(database)
     return database.query(database.sql("SELECT partitions FROM :schema.namespace"))[0][0]

@@ -105,6 +105,7 @@ class AsyncScheduler:
     occurrence = _lifted(Scheduler.occurrence)
     occurrences = _lifted(Scheduler.occurrences)
     history = _lifted(Scheduler.history)
+    position = _lifted(Scheduler.position)
     log = _lifted(Scheduler.log)
     dead_letters = _lifted(Scheduler.dead_letters)
     replay = _lifted(Scheduler.replay)

@@ -33,6 +33,7 @@ from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import FireTime, Schedule
+from horolog.infrastructure.postgres.log_position import log_position
 from horolog.interface.filters import chosen_label, chosen_state, chosen_status, chosen_time
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
 from horolog.interface.settings import Settings
@@ -394,6 +395,10 @@ class Scheduler:
         wanted = asking.checked_topics(topics)
         page = self._connected().log.log(after=after, topics=wanted, limit=checked_limit(limit))
         return [LoggedEvent.of(recorded) for recorded in page]
+
+    def position(self) -> int:
+        """The position that the log has reached: ``follow(after=position())`` is what comes now."""
+        return log_position(self._connected().database)
 
     def follow(
         self, after: int = 0, *, topics: Sequence[str] | str | None = None

@@ -13,6 +13,7 @@ from horolog.application.health import (
     Waiting,
 )
 from horolog.infrastructure.postgres.database import Database, Row
+from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.migrate import check_schema, migrations
 
 STUCK_AFTER = "60 seconds"
@@ -20,8 +21,6 @@ STUCK_AFTER = "60 seconds"
 _CLOCK = "SELECT clock_timestamp(), current_setting('server_version')"
 
 _SCHEMA = "SELECT max(number) FROM :schema.migrations"
-
-_POSITION = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM :schema.positions"
 
 _JOBS = """
     SELECT status, count(*) FROM (SELECT status FROM :schema.jobs LIMIT %(limit)s) j GROUP BY status
@@ -98,7 +97,7 @@ class PostgresHealth:
         check_schema(self._database)
         server, offset_s, round_trip_s = self._clock()
         (late, lateness_s) = self._one(_LATE)
-        (position,) = self._one(_POSITION)
+        position = log_position(self._database)
         leaders: dict[str | None, int] = dict(self._all(_PARTITIONS))
         return StoreHealth(
             server=server,

@@ -6,6 +6,9 @@ from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
 
+TAIL = 20
+"""Positions before the present at which --follow begins by itself."""
+
 
 @click.command()
 @click.option("--follow", "-f", is_flag=True, help="Wait for more, until Ctrl-C.")
@@ -24,13 +27,14 @@ def log(
     topics: tuple[str, ...],
     limit: int | None,
 ) -> None:
-    """The events, oldest first; with --follow also each that comes from now on.
+    """The events, oldest first; with --follow the latest and then each as it comes.
 
-    With --json each line is one object.
+    --follow --after 0 begins with the first event. With --json each line is one object.
     """
     with place.scheduler() as scheduler:
         if follow:
-            show_events(output, scheduler, scheduler.follow(after or 0, topics=topics))
+            begin = max(0, scheduler.position() - TAIL) if after is None else after
+            show_events(output, scheduler, scheduler.follow(begin, topics=topics))
         else:
             show_events(
                 output,

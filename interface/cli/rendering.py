@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import click
 
-from horolog.application.answers.plain import plain
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -127,7 +125,13 @@ def document(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [document(item) for item in cast("Iterable[object]", value)]
     to_dict = getattr(value, "to_dict", None)
-    return plain(value) if to_dict is None else to_dict()
+    return _plain(value) if to_dict is None else to_dict()
+
+
+def _plain(value: object) -> Any:
+    from horolog.application.answers.plain import plain
+
+    return plain(value)
 
 
 def text(value: object) -> str:
@@ -142,7 +146,7 @@ def text(value: object) -> str:
         return f"{value:g}"
     if isinstance(value, str):
         return value
-    value = plain(value)
+    value = _plain(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

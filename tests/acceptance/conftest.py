@@ -20,7 +20,7 @@ from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.migrate import migrate
 
 PATIENCE_S = 30.0
-"""How long something may take before a test gives it up; nothing waits that long when all is well."""
+"""How long something may take before a test gives it up; all is well long before."""
 
 HOROLOG = [sys.executable, "-m", "horolog.interface.cli.main"]
 
@@ -97,21 +97,19 @@ class Horolog:
         self.folder = folder
         self._running: list[Running] = []
 
-    def __call__(
-        self, *arguments: str, status: int = 0, input: str | None = None, **environment: str
-    ) -> Answer:
+    def __call__(self, *arguments: str, status: int = 0, **environment: str) -> Answer:
         """Runs a command and expects its exit status."""
-        answer = self.ask(*arguments, input=input, **environment)
+        answer = self.ask(*arguments, **environment)
         assert answer.status == status, (arguments, answer)
         return answer
 
-    def ask(self, *arguments: str, input: str | None = None, **environment: str) -> Answer:
+    def ask(self, *arguments: str, **environment: str) -> Answer:
         """Runs a command, whatever its exit status."""
         done = subprocess.run(
             [*HOROLOG, *arguments],
             env=self.environment | environment,
             cwd=self.folder,
-            input=input or "",
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S * 3,

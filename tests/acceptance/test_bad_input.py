@@ -1,13 +1,15 @@
 """What cannot be is refused in one clear line, with the right exit status, and leaves no event."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.acceptance.conftest import Answer, Horolog
 
 from horolog import Every, InvalidPayload, InvalidSchedule, Once, Scheduler
 from horolog.infrastructure.postgres.database import Database
-from tests.acceptance.conftest import Horolog
 
 LATER = "2999-01-01T00:00:00+00:00"
 BIG = json.dumps({"blob": "x" * 200_000})
@@ -104,8 +106,13 @@ def test_what_is_refused_says_why_in_one_line_and_leaves_no_event(
     populated: Horolog, scheduler: Scheduler
 ) -> None:
     before = scheduler.log()
-    for arguments, words in REFUSED.values():
-        answer = populated(*arguments, status=1)
+
+    def refused(row: tuple[list[str], str]) -> Answer:
+        return populated(*row[0], status=1)
+
+    with ThreadPoolExecutor(3) as pool:
+        answers = pool.map(refused, REFUSED.values())
+    for (_, words), answer in zip(REFUSED.values(), answers, strict=True):
         assert words in one_line(answer.err)
         assert answer.out == ""
     assert scheduler.log() == before
@@ -135,8 +142,6 @@ def test_a_payload_over_the_limit_is_refused_before_anything_is_written(
 
 
 def test_a_naive_datetime_and_a_past_one_off_are_refused_by_the_api(scheduler: Scheduler) -> None:
-    from datetime import UTC, datetime, timedelta
-
     with pytest.raises(InvalidSchedule):
         Once(datetime(2999, 1, 1))  # noqa: DTZ001 - what is refused
     with pytest.raises(InvalidSchedule):

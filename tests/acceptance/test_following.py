@@ -3,9 +3,10 @@
 import json
 from datetime import datetime
 
+from tests.acceptance.conftest import Horolog
+
 from horolog import Every, Scheduler
 from horolog.infrastructure.postgres.database import Database
-from tests.acceptance.conftest import Horolog
 
 
 def test_follow_sees_each_run_within_a_second_of_its_fire_time(horolog: Horolog) -> None:

@@ -15,7 +15,7 @@ def test_a_job_is_registered_changed_triggered_and_cancelled(horolog: Horolog) -
     assert horolog("job", "show", "bill-42", "--json").json == job
 
     fires = horolog("job", "upcoming", "bill-42", "-n", "3", "--json").json
-    assert [fire["at"] for fire in fires][0] == job["next_run"]
+    assert fires[0]["at"] == job["next_run"]
     assert all(fire["local"][11:16] == "02:00" for fire in fires)
 
     paused = horolog("job", "pause", "bill-42", "--reason", "stop", "--json").json

@@ -3,13 +3,22 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby, islice
 
 from horolog.domain.job_events import FiresSkipped, SkipCause
 from horolog.domain.origin import Origin
-from horolog.domain.schedule import Schedule
+from horolog.domain.schedule import Calendar, Cron, Schedule, Union
+from horolog.domain.schedule.omission import Omission, OmissionReason
 
 MAX_COUNTED = 100_000
 """The most fire times that are walked one by one to be dropped; a longer range is not counted."""
+
+
+_CAUSES: dict[OmissionReason, SkipCause] = {
+    "gap": "gap",
+    "excluded": "calendar",
+    "holiday": "calendar",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,40 @@ def due_fires(
         next_at = None if following is None else following.at
         yield Fire(at, next_at, fires)
         at = next_at
+
+
+def leaves_out(schedule: Schedule) -> bool:
+    """Whether the schedule may state fire times that it does not keep."""
+    if schedule.exclude or schedule.holidays is not None:
+        return True
+    match schedule:
+        case Cron() | Calendar():
+            return schedule.gap == "skip"
+        case Union():
+            return any(leaves_out(member) for member in schedule.schedules)
+        case _:
+            return False
+
+
+def omitted_ranges(schedule: Schedule, after: datetime, last: Fire) -> list[SkippedRange]:
+    """What the schedule leaves out between ``after`` and the fire time that follows ``last``.
+
+    Neighbours of one cause make one range. These do not count among the fire times used up.
+    """
+    if last.next_fire is None or not leaves_out(schedule):
+        return []
+    omissions = islice(schedule.omitted(after, last.next_fire), MAX_COUNTED)
+    ranges: list[SkippedRange] = []
+    for cause, group in groupby(omissions, _cause):
+        times = [omission.at for omission in group]
+        ranges.append(
+            SkippedRange(times[0], times[-1], len(times), cause, last.next_fire, last.fires)
+        )
+    return ranges
+
+
+def _cause(omission: Omission) -> SkipCause:
+    return _CAUSES[omission.reason]
 
 
 def skipped_range(dropped: Sequence[Fire], cause: SkipCause) -> SkippedRange:

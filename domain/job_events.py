@@ -12,7 +12,15 @@ from uuid import UUID
 from horolog.domain.definition import JobDefinition
 from horolog.domain.event import Event
 
-SkipCause = Literal["misfire", "superseded", "overlap", "paused", "cancelled", "limit"]
+SkipCause = Literal[
+    "misfire",  # an outage, and the catch-up policy does not run it
+    "superseded",  # a later one runs in its place
+    "overlap",  # an earlier run was not finished
+    "paused",
+    "cancelled",
+    "calendar",  # excluded, or on a holiday
+    "gap",  # its local time did not exist
+]
 
 
 class JobEvent(Event):

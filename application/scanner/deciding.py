@@ -12,7 +12,7 @@ from uuid import UUID
 
 from horolog.application.decision import Decision, decide_on_fires, decide_on_occurrence
 from horolog.application.states import DueJob, DueOccurrence
-from horolog.domain.due_fires import Fire, SkippedRange
+from horolog.domain.due_fires import Fire, SkippedRange, omitted_ranges
 from horolog.domain.firing import plan_fires
 from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState
@@ -98,9 +98,11 @@ def decide_job(row: DueJob, terms: Terms, fired: Fired | None = None) -> Proposa
             skipped.append(_superseded(fire))
         else:
             claims.append(_claim(job, fire, identity, token, terms))
+    last = _last(plan.fires, skipped)
+    skipped += omitted_ranges(job.definition.parsed_schedule(), job.next_fire, last)
     skipped.sort(key=lambda dropped: dropped.fires)
     events: list[JobEvent] = [dropped.event(terms.origin) for dropped in skipped]
-    if _last(plan.fires, skipped).next_fire is None:
+    if last.next_fire is None:
         events.append(Completed(**terms.origin.fields()))
     decision, _, claimed = decide_on_fires(job, row.due_at, claims, events)
     return Proposal(
@@ -199,6 +201,7 @@ def _superseded(fire: Fire) -> SkippedRange:
     return SkippedRange(fire.at, fire.at, 1, "superseded", fire.next_fire, fire.fires)
 
 
-def _last(fires: list[Fire], skipped: list[SkippedRange]) -> Fire | SkippedRange:
+def _last(fires: list[Fire], skipped: list[SkippedRange]) -> Fire:
     """The furthest of what the plan used up."""
-    return max([*fires, *skipped], key=lambda used: used.fires)
+    ends = [Fire(dropped.last, dropped.next_fire, dropped.fires) for dropped in skipped]
+    return max([*fires, *ends], key=lambda used: used.fires)

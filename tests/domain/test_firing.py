@@ -1,6 +1,6 @@
 """Every fire time is claimed or accounted for, whatever the outage and the policies."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.domain.definition import CatchUp, JobDefinition, Overlap
+from horolog.domain.due_fires import Fire, omitted_ranges
 from horolog.domain.firing import MAX_CLAIMS, MAX_STEP, FirePlan, plan_fires
 from horolog.domain.job import JobState, advance
-from horolog.domain.schedule import Every
+from horolog.domain.schedule import Cron, Every
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -197,3 +198,22 @@ def test_every_fire_time_is_claimed_or_dropped_once_and_in_order(
         expected.append(due)
         due += step
     assert sorted(accounted) == expected
+
+
+def test_what_a_schedule_leaves_out_is_a_range_with_its_cause() -> None:
+    days = [date(2027, 1, 2), date(2027, 1, 3)]
+    schedule = Cron("0 12 * * *", "UTC", exclude=days)
+    fire = Fire(datetime(2027, 1, 1, 12, tzinfo=UTC), datetime(2027, 1, 4, 12, tzinfo=UTC), 1)
+    [omitted] = omitted_ranges(schedule, fire.at, fire)
+    assert (omitted.cause, omitted.count, omitted.fires) == ("calendar", 2, 1)
+    assert omitted.next_fire == fire.next_fire
+
+
+def test_a_local_time_that_was_skipped_in_a_gap_is_accounted_for() -> None:
+    schedule = Cron("30 2 * * *", "America/New_York", gap="skip")
+    before = schedule.next_after(datetime(2027, 3, 13, tzinfo=UTC))
+    assert before is not None
+    following = schedule.next_after(before.at)
+    assert following is not None
+    [omitted] = omitted_ranges(schedule, before.at, Fire(before.at, following.at, 1))
+    assert (omitted.cause, omitted.first) == ("gap", datetime(2027, 3, 14, 7, tzinfo=UTC))

@@ -8,17 +8,16 @@ import asyncio
 from collections.abc import Sequence
 from typing import cast
 
-import nats.errors
 from nats.aio.client import Client
-from nats.js.api import PubAck
-from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
+from nats.js.errors import NotFoundError
 
 from horolog.application.scanner.looking import Held, QueueState
 from horolog.application.scanner.outbox import Message
 from horolog.application.scanner.publishing import Receipt
 from horolog.application.scanner.sent import Place
 from horolog.domain.errors import QueueUnavailable
-from horolog.infrastructure.nats.connection import connect, one_line, translated
+from horolog.infrastructure.nats.connection import connect, translated
+from horolog.infrastructure.nats.pipeline import Answer, Outgoing, Pipeline
 from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings, StreamState
 
 AT_ONCE = 64
@@ -45,38 +44,32 @@ class NatsReadyQueue:
         self._connecting = asyncio.Lock()
         self._client: Client | None = None
         self._stream: ReadyStream | None = None
+        self._pipeline: Pipeline | None = None
         self._life: str | None = None
         self._published_to: set[str] = set()
         self._made: set[str] = set()
 
     async def publish(self, messages: Sequence[Message]) -> list[Receipt]:
         stream = await self._ready()
+        assert self._pipeline is not None
+        pipeline = self._pipeline
         queues = {message.queue for message in messages}
         self._published_to |= queues
         for queue in queues - self._made:
             await stream.ensure_queue(queue, keep=True)
             self._made.add(queue)
         life = self._life or await self._look(stream)
-        receipts: list[Receipt | None] = [None] * len(messages)
-        waiting: dict[asyncio.Future[PubAck], int] = {}
-        for number, message in enumerate(messages):
-            try:
-                future = await stream.jetstream.publish_async(  # pyright: ignore[reportUnknownMemberType]
-                    stream.subject(message.queue),
-                    message.data,
-                    headers={_MESSAGE_ID: message.message_id},
-                )
-            except nats.errors.MaxPayloadError as error:
-                receipts[number] = Receipt("too_large", detail=one_line(error))
-            except (nats.errors.Error, OSError) as error:
-                receipts[number] = Receipt("unknown", detail=one_line(error))
-            else:
-                waiting[future] = number
-        if waiting:
-            await asyncio.wait(waiting, timeout=self._timeout_s)
-        for future, number in waiting.items():
-            receipts[number] = self._receipt(future, life, messages[number].message_id)
-        return [receipt or Receipt("unknown") for receipt in receipts]
+        outgoing = [
+            Outgoing(stream.subject(message.queue), message.message_id, message.data)
+            for message in messages
+        ]
+        answers = await pipeline.publish(outgoing, self._timeout_s)
+        if any(answer.no_stream for answer in answers):
+            self._forget()
+        return [
+            _receipt(answer, life, message.message_id)
+            for answer, message in zip(answers, messages, strict=True)
+        ]
 
     async def holds(self, places: Sequence[Place]) -> list[bool]:
         stream = await self._ready()
@@ -123,6 +116,7 @@ class NatsReadyQueue:
                     request_timeout_s=self._timeout_s,
                 )
                 self._client = client
+                self._pipeline = Pipeline(client)
                 self._stream = ReadyStream(jetstream, self._namespace, self._settings)
                 self._forget()
         if not self._client.is_connected:
@@ -147,22 +141,6 @@ class NatsReadyQueue:
         self._life = None
         self._made = set()
 
-    def _receipt(self, future: "asyncio.Future[PubAck]", life: str, message_id: str) -> Receipt:
-        if not future.done():
-            future.cancel()
-            return Receipt("unknown", detail=f"no answer within {self._timeout_s} s")
-        error = future.exception()
-        if error is None:
-            answer = future.result()
-            place = Place(life, answer.seq, message_id)
-            return Receipt("duplicate" if answer.duplicate else "stored", place)
-        if isinstance(error, NoStreamResponseError):
-            self._forget()
-            return Receipt("unknown", detail="the stream is not there")
-        if isinstance(error, APIError):
-            return Receipt("refused", detail=one_line(error))
-        return Receipt("unknown", detail=one_line(error))
-
     async def _holds(self, stream: ReadyStream, life: str, place: Place) -> bool:
         if place.life != life:
             return False
@@ -178,3 +156,14 @@ class NatsReadyQueue:
                 return None
         headers = cast("dict[str, str]", message.headers or {})  # pyright: ignore[reportUnknownMemberType]
         return headers.get(_MESSAGE_ID, ""), message.data or b""
+
+
+def _receipt(answer: Answer, life: str, message_id: str) -> Receipt:
+    if answer.seq:
+        place = Place(life, answer.seq, message_id)
+        return Receipt("duplicate" if answer.duplicate else "stored", place)
+    if answer.too_large:
+        return Receipt("too_large", detail=answer.error)
+    if answer.error and not answer.no_stream:
+        return Receipt("refused", detail=answer.error)
+    return Receipt("unknown", detail=answer.error or answer.unanswered)

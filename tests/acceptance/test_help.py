@@ -1,0 +1,61 @@
+"""Help is there at once and everywhere."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import click
+from tests.acceptance.conftest import HOROLOG
+
+from horolog.interface.cli.main import cli
+
+
+def leaves(
+    command: click.Command, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, by its full name."""
+    if not isinstance(command, click.Group):
+        yield " ".join(path), command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from leaves(found, (*path, name))
+
+
+def test_every_command_has_help_json_and_a_description() -> None:
+    found = dict(leaves(cli))
+    assert len(found) >= 25
+    for name, command in found.items():
+        context = click.Context(command, info_name=name)
+        options = {opt for param in command.get_params(context) for opt in param.opts}
+        assert "--json" in options, name
+        assert "--help" in options, name
+        assert command.help, name
+
+
+def test_every_command_but_the_preview_takes_a_place() -> None:
+    for name, command in leaves(cli):
+        options = {opt for param in command.params for opt in param.opts}
+        wanted = {"--database-url", "--nats-url", "--home", "--namespace"}
+        assert wanted <= options or name == "schedule preview", name
+
+
+def test_help_answers_at_once() -> None:
+    def seconds() -> float:
+        begin = time.perf_counter()
+        subprocess.run([*HOROLOG, "--help"], capture_output=True, check=True)
+        return time.perf_counter() - begin
+
+    assert min(seconds() for _ in range(5)) < 0.4
+
+
+def test_help_imports_no_driver() -> None:
+    code = (
+        "import sys; from horolog.interface.cli.main import run; run(['--help']);"
+        "print([m for m in ('psycopg', 'nats', 'pydantic', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

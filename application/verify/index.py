@@ -8,22 +8,20 @@ from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from horolog.application.verify.lives import Life
-from horolog.application.verify.ports import IndexedRow, LoggedJob, ScansLog, Snapshot
+from horolog.application.verify.ports import IndexedRow, LoggedJob, Snapshot
 from horolog.application.verify.report import Evidence, Report
 from horolog.domain.ids import occurrence_id
 
 BATCH = 1_000
 
 
-def check_index(
-    log: ScansLog, snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report
-) -> None:
+def check_index(snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report) -> None:
     """Reports every row that is missing, too many, or at another version than the log."""
-    _check_jobs(log, snapshot, report)
+    _check_jobs(snapshot, report)
     _check_occurrences(snapshot, unfinished, report)
 
 
-def _check_jobs(log: ScansLog, snapshot: Snapshot, report: Report) -> None:
+def _check_jobs(snapshot: Snapshot, report: Report) -> None:
     right: list[IndexedRow] = []
     for job, row in _beside(snapshot.jobs(), snapshot.indexed_jobs()):
         if job is not None and job.events != job.version:
@@ -51,14 +49,14 @@ def _check_jobs(log: ScansLog, snapshot: Snapshot, report: Report) -> None:
         else:
             right.append(row)
             if len(right) >= BATCH:
-                _check_fire_times(log, right, report)
-    _check_fire_times(log, right, report)
+                _check_fire_times(snapshot, right, report)
+    _check_fire_times(snapshot, right, report)
 
 
-def _check_fire_times(log: ScansLog, rows: list[IndexedRow], report: Report) -> None:
+def _check_fire_times(snapshot: Snapshot, rows: list[IndexedRow], report: Report) -> None:
     """No job may wait for a fire time that has been fired: it would be fired twice."""
     ids = {occurrence_id(row.id, row.fire_time): row for row in rows}
-    for identity in log.started(list(ids)):
+    for identity in snapshot.started(list(ids)):
         row = ids[identity]
         report.violate(
             6,

@@ -62,6 +62,10 @@ class Snapshot(Protocol):
         """The rows of occurrences, in any order."""
         ...
 
+    def started(self, occurrences: Sequence[UUID]) -> set[UUID]:
+        """Those of ``occurrences`` that have an event."""
+        ...
+
 
 class ScansLog(Protocol):
     """Errors: ``StoreUnavailable``."""
@@ -76,10 +80,6 @@ class ScansLog(Protocol):
 
     def allowed_attempts(self, jobs: Sequence[UUID]) -> dict[UUID, int]:
         """The most attempts that any policy of a job ever allowed; unknown jobs are left out."""
-        ...
-
-    def started(self, occurrences: Sequence[UUID]) -> set[UUID]:
-        """Those of ``occurrences`` that have an event."""
         ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...

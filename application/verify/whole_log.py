@@ -40,7 +40,7 @@ def verify(log: ScansLog, *, progress: Progress | None = None, page: int = PAGE)
             if not events or events[-1].position >= snapshot.position:
                 break
         check.budgets.settle()
-        check_index(log, snapshot, check.lives.unfinished, check.report)
+        check_index(snapshot, check.lives.unfinished, check.report)
     check.report.unfinished = len(check.lives.unfinished)
     return check.report
 

@@ -71,7 +71,6 @@ class PostgresLogScan:
         self._page = database.sql(_PAGE)
         self._before = database.sql(_BEFORE)
         self._policies = database.sql(_POLICIES)
-        self._started = database.sql(_STARTED)
 
     def page(self, after: int, limit: int) -> list[StoredEvent]:
         rows = self._database.query(self._page, {"after": after, "limit": limit})
@@ -90,12 +89,6 @@ class PostgresLogScan:
             if key == "definition" or retry:
                 allowed[job] = max(most, allowed.get(job, 0))
         return allowed
-
-    def started(self, occurrences: Sequence[UUID]) -> set[UUID]:
-        if not occurrences:
-            return set()
-        rows = self._database.query(self._started, (Uuids(occurrences),))
-        return {identity for (identity,) in rows}
 
     @contextmanager
     def snapshot(self) -> Generator["PostgresSnapshot"]:
@@ -137,6 +130,13 @@ class PostgresSnapshot:
     def indexed_occurrences(self) -> Iterator[IndexedRow]:
         text = _INDEX.format("kind <> 'job'")
         return (IndexedRow(*row) for row in self._rows("occurrences", text))
+
+    def started(self, occurrences: Sequence[UUID]) -> set[UUID]:
+        if not occurrences:
+            return set()
+        with self._connection.cursor(binary=True) as cursor:
+            cursor.execute(self._database.sql(_STARTED), (Uuids(occurrences),))
+            return {identity for (identity,) in cursor}
 
     def _rows(self, name: str, text: str) -> Iterator[tuple[Any, ...]]:
         with psycopg.ServerCursor(self._connection, name) as cursor:

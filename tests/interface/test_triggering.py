@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
@@ -44,8 +45,12 @@ def test_the_same_request_is_the_same_run(scheduler: Scheduler, stage: Stage) ->
 
 def test_twenty_of_the_same_request_at_once_are_one_run(scheduler: Scheduler) -> None:
     job = scheduler.register("a", schedule=Every(60))
+
+    def order(_: int) -> UUID:
+        return scheduler.trigger(job.id, request_id="r").id
+
     with ThreadPoolExecutor(20) as threads:
-        ids = set(threads.map(lambda _: scheduler.trigger(job.id, request_id="r").id, range(20)))
+        ids = set(threads.map(order, range(20)))
     assert len(ids) == 1
     assert len(scheduler.occurrences(job_id=job.id)) == 1
 

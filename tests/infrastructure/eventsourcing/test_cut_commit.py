@@ -20,7 +20,7 @@ from horolog.infrastructure.eventsourcing.recorder import PostgresLogRecorder
 from horolog.infrastructure.postgres.database import Database
 
 if TYPE_CHECKING:
-    from tests.infrastructure.eventsourcing.conftest import CuttingProxy
+    from tests.infrastructure.conftest import CuttingProxy
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
 JOB = UUID(int=1)
@@ -41,19 +41,13 @@ def cut_recorder(database: Database, proxy: CuttingProxy) -> Generator[PostgresL
     behind.close()
 
 
-def insert_cut_off(
-    recorder: PostgresLogRecorder,
-    proxy: CuttingProxy,
-    placed: Placed,
-    tracking: Tracking | None = None,
-) -> list[int]:
-    """Stores an event whose states were read before, so that it is the append that is cut off."""
-    stored = HorologMapper().to_stored_event(placed)
-    batch = recorder._batch([stored])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recorder, "_batch", lambda _: batch)
-        proxy.cut_the_next_answer()
-        return list(recorder.insert_events([stored], tracking=tracking) or ())
+def put_cut_off(
+    recorder: PostgresLogRecorder, proxy: CuttingProxy, placed: Placed, **kwargs: Tracking
+) -> int:
+    """Puts an event of a job: its state is read, and the append that follows is cut off."""
+    proxy.cut_an_answer(after=1)
+    (recording,) = EventStore(HorologMapper(), recorder).put([placed], **kwargs)
+    return recording.notification.id
 
 
 def test_an_append_that_was_cut_off_recognises_its_own_events(
@@ -61,7 +55,7 @@ def test_an_append_that_was_cut_off_recognises_its_own_events(
 ) -> None:
     for version in range(3, 13):
         event = Paused(actor="me") if version % 2 == 0 else Resumed(next_fire=START, actor="me")
-        (position,) = insert_cut_off(cut_recorder, proxy, Placed(JOB, version, event))
+        position = put_cut_off(cut_recorder, proxy, Placed(JOB, version, event))
         (stored,) = recorder.select_notifications(position, 1)
         assert (stored.originator_version, stored.topic) == (version, event.topic)
 
@@ -73,18 +67,18 @@ def test_a_tracked_append_that_was_cut_off_is_recognised_too(
     cut_recorder: PostgresLogRecorder, recorder: PostgresLogRecorder, proxy: CuttingProxy
 ) -> None:
     resumed = Placed(JOB, 3, Resumed(next_fire=START))
-    positions = insert_cut_off(cut_recorder, proxy, resumed, Tracking("log", 3))
+    position = put_cut_off(cut_recorder, proxy, resumed, tracking=Tracking("log", 3))
 
-    assert (positions, proxy.cuts) == ([3], 1)
+    assert (position, proxy.cuts) == (3, 1)
     assert recorder.max_tracking_id("cut/log") == 3
 
 
 def test_a_read_that_was_cut_off_is_read_again(
     cut_recorder: PostgresLogRecorder, proxy: CuttingProxy
 ) -> None:
-    proxy.cut_the_next_answer()
+    proxy.cut_an_answer()
     EventStore(HorologMapper(), cut_recorder).put([Placed(JOB, 3, Resumed(next_fire=START))])
-    proxy.cut_the_next_answer()
+    proxy.cut_an_answer()
     assert len(cut_recorder.select_events(JOB)) == 3
     assert proxy.cuts == 2
 
@@ -92,7 +86,7 @@ def test_a_read_that_was_cut_off_is_read_again(
 def test_a_position_whose_commit_was_cut_off_is_not_taken_for_anothers(
     cut_recorder: PostgresLogRecorder, proxy: CuttingProxy
 ) -> None:
-    proxy.cut_the_next_answer()
+    proxy.cut_an_answer()
     cut_recorder.insert_tracking(Tracking("log", 3))
     assert proxy.cuts == 1
     with pytest.raises(IntegrityError):
@@ -100,23 +94,24 @@ def test_a_position_whose_commit_was_cut_off_is_not_taken_for_anothers(
 
 
 def test_an_event_of_somebody_else_is_not_taken_for_ones_own(
-    cut_recorder: PostgresLogRecorder,
-    recorder: PostgresLogRecorder,
-    monkeypatch: pytest.MonkeyPatch,
+    recorder: PostgresLogRecorder, database: Database
 ) -> None:
-    mine = HorologMapper().to_stored_event(Placed(JOB, 3, Resumed(next_fire=START, actor="me")))
-    batch = cut_recorder._batch([mine])
-    monkeypatch.setattr(cut_recorder, "_batch", lambda _: batch)
-    other = Placed(JOB, 3, Resumed(next_fire=START, actor="another"))
-    EventStore(HorologMapper(), recorder).put([other])
-    # The connection dies before anything was done; the repetition meets the other's event.
-    with psycopg.connect(recorder.database.url, autocommit=True) as connection:
+    mine, others = (
+        HorologMapper().to_stored_event(Placed(JOB, 3, Resumed(next_fire=START, actor=actor)))
+        for actor in ("me", "another")
+    )
+    late = PostgresLogRecorder(Database(database.url, database.namespace), plain=True)
+    early = PostgresLogRecorder(database, plain=True)
+    assert late.max_notification_id() is None
+    early.insert_events([others])
+    # The connection of the late one dies unseen, before anything was done on it.
+    with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name = %s AND pid <> pg_backend_pid() AND state = 'idle'",
-            (f"horolog/{recorder.database.namespace}",),
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+            (f"horolog/{database.namespace}",),
         )
 
     with pytest.raises(IntegrityError):
-        cut_recorder.insert_events([mine])
-    assert HorologMapper().to_domain_event(recorder.select_events(JOB)[-1]) == other
+        late.insert_events([mine])
+    assert recorder.select_events(JOB) == [others]
+    late.close()

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from eventsourcing.dispatch import singledispatchmethod
 from eventsourcing.persistence import EventStore, IntegrityError, Notification, Tracking
 from eventsourcing.projection import Projection, ProjectionRunner
 
@@ -116,8 +117,12 @@ class PausesProjection(Projection[Pauses]):
     topics = ("job.paused.1",)
     break_at: int | None = None
 
+    @singledispatchmethod
     def process_event(self, domain_event: Any, tracking: Tracking) -> None:
-        assert isinstance(domain_event, Placed)
+        raise AssertionError(f"{domain_event} is nothing that was asked for")
+
+    @process_event.register
+    def count(self, domain_event: Placed, tracking: Tracking) -> None:
         assert isinstance(domain_event.event, Paused)
         self.view.count(domain_event.originator_id, tracking)
         if tracking.notification_id == self.break_at:

@@ -35,8 +35,8 @@ def renamed() -> Generator[type[Event]]:
         return {**state, "colour": state["color"]}
 
     yield Painted
-    event_module._classes.pop("testing.painted.2")
-    event_module._upcasters.pop("testing.painted.1")
+    event_module._classes.pop("testing.painted.2")  # pyright: ignore[reportPrivateUsage]
+    event_module._upcasters.pop("testing.painted.1")  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_event_goes_out_and_back_under_its_own_topic_as_json() -> None:

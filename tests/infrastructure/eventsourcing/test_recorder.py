@@ -1,6 +1,8 @@
 """The library's event store, notification log and recorder on the log that Horolog works with."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from time import monotonic, sleep
 from uuid import UUID
 
 import pytest
@@ -16,6 +18,7 @@ from eventsourcing.persistence import (
     Tracking,
 )
 
+from horolog.application.decision import decide_on_job
 from horolog.domain.definition import JobDefinition
 from horolog.domain.event import Event
 from horolog.domain.ids import occurrence_id, partition_stream
@@ -25,8 +28,9 @@ from horolog.domain.partition import Elected, Released
 from horolog.domain.schedule import Every
 from horolog.infrastructure.eventsourcing.mapper import HorologMapper, Placed
 from horolog.infrastructure.eventsourcing.recorder import PostgresLogRecorder
-from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.database import Connection, Database
 from horolog.infrastructure.postgres.log import PostgresLog
+from horolog.infrastructure.postgres.packing import ARGUMENTS, packed
 from horolog.infrastructure.postgres.states import PostgresStates
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
@@ -139,24 +143,35 @@ def test_a_conflict_stores_nothing_of_what_came_with_it(
 
 
 def test_of_two_who_store_the_next_event_at_once_one_is_refused(
-    events: EventStore[UUID], database: Database, monkeypatch: pytest.MonkeyPatch
+    events: EventStore[UUID], database: Database
 ) -> None:
     events.put([Placed(JOB, 1, registered())])
-    slow = PostgresLogRecorder(database)
-    batch = slow._batch
+    log, states = PostgresLog(database), PostgresStates(database)
+    faster, _ = decide_on_job(states.job(JOB), JOB, [Paused(actor="faster")])
+    arguments = ", ".join(["%b"] * ARGUMENTS)
+    with ThreadPoolExecutor(1) as threads, database.session() as holder:
+        with holder.transaction():
+            append = database.sql(f"SELECT :schema.append({arguments})")
+            holder.execute(append, packed([faster], None, 60.0))
+            # The slower one reads what is committed, and waits for the lock.
+            slower = [Placed(JOB, 2, Paused(actor="slower")), Placed(UUID(int=2), 1, registered())]
+            waiting = threads.submit(events.put, slower)
+            until_one_waits_for(holder, database)
+        with pytest.raises(IntegrityError, match="has changed"):
+            waiting.result(timeout=20)
 
-    def overtaken(stored_events: list[StoredEvent]) -> object:
-        found = batch(stored_events)
-        events.put([Placed(JOB, 2, Paused(actor="faster"))])
-        return found
+    assert [e.event.actor for e in log.stream(JOB, after=1)] == ["faster"]
+    assert states.job(UUID(int=2)) is None
 
-    monkeypatch.setattr(slow, "_batch", overtaken)
-    with pytest.raises(IntegrityError, match="has changed"):
-        EventStore(HorologMapper(), slow).put(
-            [Placed(JOB, 2, Paused(actor="slower")), Placed(UUID(int=2), 1, registered())]
-        )
-    assert [e.event.actor for e in PostgresLog(database).stream(JOB, after=1)] == ["faster"]
-    assert PostgresStates(database).job(UUID(int=2)) is None
+
+def until_one_waits_for(holder: Connection, database: Database) -> None:
+    question = database.sql(
+        "SELECT pid FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
+    )
+    deadline = monotonic() + 20
+    while not database.query(question, (holder.info.backend_pid,)):
+        assert monotonic() < deadline
+        sleep(0.01)
 
 
 @pytest.mark.parametrize(

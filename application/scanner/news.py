@@ -1,8 +1,9 @@
 """News of the index: rows that were just written and are due soon, heard at once.
 
 A notification is lines of ``partition due_us id``, or ``partition due_us *`` where an append wrote
-more rows than fit: then the partition is read again from that time on. News is only ever a
-shortcut: whatever is not heard, the sweep finds.
+more rows than fit: then the partition is read again from that time on. ``scanners`` says that one
+of them has joined or left. News is only ever a shortcut: whatever is not heard, a sweep or a
+renewal finds.
 """
 
 import asyncio
@@ -22,6 +23,11 @@ class Reread:
     due_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class ScannersChanged:
+    """An instance has joined or left: the partitions are shared anew."""
+
+
 class HearsNews(Protocol):
     async def hear(
         self, heard: Callable[[str], None], connected: Callable[[], None], stop: asyncio.Event
@@ -34,9 +40,12 @@ class HearsNews(Protocol):
         ...
 
 
-def read_news(payload: str) -> Iterator[Entry | Reread]:
+def read_news(payload: str) -> Iterator[Entry | Reread | ScannersChanged]:
     """What a notification says; a line that cannot be read says nothing."""
     for line in payload.splitlines():
+        if line == "scanners":
+            yield ScannersChanged()
+            continue
         try:
             partition, due_us, identity = line.split(" ")
             if identity == "*":

@@ -21,7 +21,7 @@ from horolog.application.scanner.claiming import Claiming
 from horolog.application.scanner.clock import Clock
 from horolog.application.scanner.leadership import Leadership
 from horolog.application.scanner.looking import Looking
-from horolog.application.scanner.news import HearsNews, Reread, read_news
+from horolog.application.scanner.news import HearsNews, Reread, ScannersChanged, read_news
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.publishing import Publishing
 from horolog.application.scanner.republishing import Republishing
@@ -29,6 +29,7 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import Sweep
 from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.wheel import Entry
 from horolog.domain.errors import HorologError, QueueUnavailable, StoreUnavailable
 
 log = logging.getLogger("horolog.scanner")
@@ -78,14 +79,16 @@ class Scanner:
         self._settings = settings
         self._details = details
         self._stopping = asyncio.Event()
-        self._wakes = {name: asyncio.Event() for name in ("sweep", "claim", "publish", "republish")}
+        self._wakes = {
+            name: asyncio.Event() for name in ("lead", "sweep", "claim", "publish", "republish")
+        }
         self._still = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Scans until ``stop`` is set, then publishes what it has claimed and gives back what it
         leads."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._repeat(self._lead, self._stopping))
+            group.create_task(self._repeat(self._lead, self._wakes["lead"]))
             group.create_task(self._repeat(self._read, self._wakes["sweep"]))
             group.create_task(self._repeat(self._claim, self._wakes["claim"]))
             group.create_task(self._repeat(self._republish, self._wakes["republish"]))
@@ -152,11 +155,14 @@ class Scanner:
     async def _listen(self) -> None:
         def heard(payload: str) -> None:
             for item in read_news(payload):
-                if isinstance(item, Reread):
-                    self._sweep.reread(item.partition, item.due_us)
-                    self._wake("sweep")
-                else:
-                    self._sweep.hear(item)
+                match item:
+                    case ScannersChanged():
+                        self._wake("lead")
+                    case Reread():
+                        self._sweep.reread(item.partition, item.due_us)
+                        self._wake("sweep")
+                    case Entry():
+                        self._sweep.hear(item)
             self._wake("claim")
 
         def connected() -> None:

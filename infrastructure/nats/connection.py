@@ -102,7 +102,8 @@ def translated(doing: str) -> Generator[None]:
     try:
         yield
     except (nats.errors.Error, OSError, TimeoutError, json.JSONDecodeError) as error:
-        raise QueueUnavailable(f"NATS is away while {doing}: {one_line(error)}") from error
+        what = "refuses" if isinstance(error, nats.js.errors.APIError) else "is away while"
+        raise QueueUnavailable(f"NATS {what} {doing}: {one_line(error)}") from error
 
 
 def one_line(error: BaseException) -> str:

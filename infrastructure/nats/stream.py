@@ -196,4 +196,5 @@ class ReadyStream:
 
 def _state(info: StreamInfo) -> StreamState:
     state = info.state
-    return StreamState(info.created, state.messages, state.first_seq, state.last_seq)
+    # A stream that never held anything says that it begins at 0; its first message will be 1.
+    return StreamState(info.created, state.messages, max(1, state.first_seq), state.last_seq)

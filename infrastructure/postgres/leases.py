@@ -16,7 +16,7 @@ from horolog.infrastructure.postgres.threaded import DedicatedThread
 
 # The primary keys of instances and partitions; row locks on what is renewed, none waited for.
 _RENEW = "SELECT * FROM :schema.renew_leases(%s, %s, %s, %s, %b, %b)"
-_LEAVE = "DELETE FROM :schema.instances WHERE instance = %s"
+_LEAVE = "SELECT :schema.leave(%s)"
 # The primary key of partitions; row locks, none waited for.
 _MARK = "SELECT :schema.mark_published(%s, %b, %b, %b)"
 

@@ -15,11 +15,16 @@ CREATE FUNCTION :schema.renew_leases(
 #variable_conflict use_column
 DECLARE
     stamp timestamptz := clock_timestamp();
+    joined boolean;
 BEGIN
     INSERT INTO :schema.instances AS i (instance, role, started_at, seen_until, details)
     VALUES (me, my_role, stamp, stamp + make_interval(secs => lease_s), my_details)
     ON CONFLICT (instance) DO UPDATE
-        SET seen_until = excluded.seen_until, details = excluded.details;
+        SET seen_until = excluded.seen_until, details = excluded.details
+    RETURNING i.xmax = 0 INTO joined;
+    IF joined THEN
+        PERFORM pg_notify(:literal || '_due', 'scanners');
+    END IF;
     DELETE FROM :schema.instances i
     WHERE i.role = my_role AND i.seen_until < stamp - interval '10 minutes';
 
@@ -43,6 +48,13 @@ BEGIN
            array_agg(p.published ORDER BY p.partition)
     INTO partitions, streams, versions, leaders, tokens, running, published
     FROM :schema.partitions p;
+END $$;
+
+-- The instance is no longer among the living: the others need not wait for their next renewal.
+CREATE FUNCTION :schema.leave(me text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM :schema.instances i WHERE i.instance = me;
+    PERFORM pg_notify(:literal || '_due', 'scanners');
 END $$;
 
 -- How far a partition's claims are in the queue; kept by its leader alone, and never set back.

@@ -1,0 +1,51 @@
+"""A long backlog passes through in bounded batches; idleness costs next to nothing."""
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from horolog.infrastructure.postgres.database import Database
+
+if TYPE_CHECKING:
+    from tests.faults.scanner.conftest import Stage
+
+
+async def test_a_backlog_of_twenty_thousand_is_drained_in_bounded_batches(
+    stage: "Stage",
+) -> None:
+    jobs = stage.register(20_000, in_s=-5)
+    batch = 500
+    async with stage.scanner(claim_batch=batch, wheel_capacity=4_000) as signals:
+        await asyncio.wait_for(signals.reached("published", 20_000), 60)
+        assert signals.counts["appended"] >= 20_000 / batch
+        late = stage.register(1)
+        began = time.monotonic()
+        await asyncio.wait_for(signals.reached("published", 20_001), 5)
+        assert time.monotonic() - began < 2
+    await stage.check_claims(jobs | late)
+    assert len(await stage.queued()) == 20_001
+
+
+async def test_idle_it_asks_twice_a_second_at_most_and_hardly_computes(
+    stage: "Stage", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.register(5_000, in_s=7_200)
+    asked: list[float] = []
+    query = Database.query
+
+    def counted(self: Database, statement: Any, params: Any = None) -> list[Any]:
+        asked.append(time.monotonic())
+        return query(self, statement, params)
+
+    async with stage.scanner() as signals:
+        await asyncio.wait_for(signals.reached("looked", 2), 10)
+        monkeypatch.setattr(Database, "query", counted)
+        began, computed = time.monotonic(), time.process_time()
+        await asyncio.wait_for(signals.reached("looked", 5), 20)
+        elapsed_s = time.monotonic() - began
+        computed_s = time.process_time() - computed
+        monkeypatch.undo()
+    assert len(asked) <= 2 * elapsed_s
+    assert computed_s < 0.05 * elapsed_s

@@ -63,6 +63,7 @@ class Admission:
         refused: Callable[[ReadyRun, Held], None],
     ) -> None:
         self._commit = commit
+        commit.appended = self.wake
         self._finishing = finishing
         self._counting = counting
         self._slots = slots
@@ -135,7 +136,9 @@ class Admission:
 
     def give_back_blocked(self) -> None:
         """Gives back what waits for its handler's own slots and stands before those of others."""
-        if not self._waiting or self._slots.free <= 0 or self.room() > 0:
+        if not self._waiting or not self._may_begin():
+            return
+        if self._slots.free <= 0 or self.room() > 0:
             return
         before = self._monotonic() - self._settings.give_back_delay_s
         waiting = Counter(id(entry.held) for entry in self._waiting)

@@ -48,9 +48,12 @@ class GroupCommit:
         self._settings = settings
         self._queue: deque[tuple[Decision, Settled]] = deque()
         self._wanted = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self.idle = asyncio.Event()
+        """Set while everything submitted was settled."""
+        self.idle.set()
         self._last_size = 0
+        self.appended: Callable[[], None] | None = None
+        """Called after each append: there is room again, or the log is back."""
         self.available = True
         """Whether the last append went through; ``False`` while Postgres is away."""
 
@@ -58,7 +61,7 @@ class GroupCommit:
         """Appends the decision soon; ``settled`` is told what became of it."""
         self._queue.append((decision, settled))
         self._wanted.set()
-        self._idle.clear()
+        self.idle.clear()
 
     @property
     def waiting(self) -> int:
@@ -68,10 +71,6 @@ class GroupCommit:
     def now(self) -> datetime:
         """Now, by the database's clock. It is known after the first append."""
         return self._time.now()
-
-    async def idle(self) -> None:
-        """Waits until everything submitted was settled."""
-        await self._idle.wait()
 
     async def run(self) -> None:
         """Appends what is submitted, until cancelled."""
@@ -87,7 +86,9 @@ class GroupCommit:
             for (_, settled), verdict in zip(batch, verdicts, strict=True):
                 settled(verdict)
             if not self._queue:
-                self._idle.set()
+                self.idle.set()
+            if self.appended is not None:
+                self.appended()
 
     async def _gather(self) -> None:
         """Lets the loop go round while that still brings more, but not for longer than allowed.

@@ -12,7 +12,6 @@ until the last run has ended.
 
 import asyncio
 import logging
-from contextlib import suppress
 from dataclasses import dataclass
 
 from horolog.application.ready import ReadyRun
@@ -196,7 +195,6 @@ class WorkerLoop:
                 self._running.give_up(attempt)
         if can_commit:
             # Where Postgres is away for longer, the leases run out and the runs count as lost.
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._commit.idle(), settings.cancel_grace_s + 1.0)
+            await self._clock.wait(self._commit.idle, settings.cancel_grace_s + 1.0)
         for held in self._held:
             held.give_back(0.0)

@@ -6,7 +6,7 @@ between belongs behind a reference (``{"$ref": "cards/42"}``), which is resolved
 
 import json
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -52,7 +52,29 @@ class JobDefinition(BaseModel):
     labels: dict[str, str] = Field(default_factory=dict)
 
     def parsed_schedule(self) -> Schedule:
-        return _parsed(json.dumps(self.schedule, sort_keys=True))
+        """The schedule as a value; read once for each definition."""
+        known = cast("_Known | None", self.__dict__.get(_KNOWN))
+        # A copy of the definition with another schedule has taken this over: it is told apart.
+        if known is None or known[0] is not self.schedule:
+            known = self._know(_parsed(json.dumps(self.schedule, sort_keys=True)))
+        return known[1]
+
+    @classmethod
+    def of(cls, schedule: Schedule, **fields: Any) -> Self:
+        """A definition of a schedule that is at hand, which then need not be read from its JSON."""
+        definition = cls(schedule=schedule.to_json(), **fields)
+        definition._know(schedule)
+        return definition
+
+    def _know(self, schedule: Schedule) -> "_Known":
+        # Beside the fields, not among them: it is no part of the value.
+        beside = cast("dict[str, Any]", self.__dict__)
+        known = beside[_KNOWN] = (self.schedule, schedule)
+        return known
+
+
+_KNOWN = "the parsed schedule"
+_Known = tuple[dict[str, Any], Schedule]
 
 
 @lru_cache(maxsize=16_384)

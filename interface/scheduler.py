@@ -20,6 +20,7 @@ from horolog.application.commands import (
     changing,
     dead_letters,
     registering,
+    registering_many,
     triggering,
 )
 from horolog.application.commands.context import Context
@@ -148,7 +149,7 @@ class Scheduler:
         A spec that is refused raises with its index (from 0) in the message before anything of its
         batch is written; the batches before it stay.
         """
-        for state in registering.register_many(self._context, specs, batch=batch):
+        for state in registering_many.register_many(self._context, specs, batch=batch):
             yield Job.of(state)
 
     def reschedule(

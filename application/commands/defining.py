@@ -1,12 +1,12 @@
 """From what a client states to a definition that can be kept, or a refusal that says why not."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
 from horolog.application.commands.job_spec import JobSpec
 from horolog.domain.definition import MAX_PAYLOAD_BYTES, JobDefinition
@@ -28,9 +28,9 @@ def define(spec: JobSpec, job_id: UUID, now: datetime) -> JobDefinition:
     """
     schedule = checked_schedule(spec.schedule).anchored(now, str(job_id))
     try:
-        return JobDefinition(
+        return JobDefinition.of(
+            schedule,
             name=spec.name,
-            schedule=schedule.to_json(),
             payload=checked_payload(spec.payload),
             queue=spec.queue,
             priority=spec.priority,
@@ -67,11 +67,14 @@ def checked_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
     if payload is None:
         return {}
     checked = payload_to_json(payload)
+    encoded = to_json(checked)
+    size = len(encoded)
     try:
-        text = json.dumps(checked, ensure_ascii=False, separators=(",", ":"))
+        from_json(encoded)
     except ValueError as error:  # an integer of thousands of digits
-        raise InvalidPayload(f"payload: {error}; give such a number as text") from None
-    size = len(text) if text.isascii() else len(text.encode())
+        raise InvalidPayload(
+            f"the payload could not be read back ({error}): give such a number as text"
+        ) from None
     if size > MAX_PAYLOAD_BYTES:
         raise InvalidPayload(
             f"the payload has {size} bytes as JSON, and at most {MAX_PAYLOAD_BYTES} are kept:"

@@ -7,7 +7,8 @@ taken.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -31,7 +32,7 @@ from horolog.infrastructure.postgres.arrays import (
 
 T = TypeVar("T")
 
-ARGUMENTS = 42
+ARGUMENTS = 47
 """How many arguments the function takes."""
 
 _GUARDS: dict[GuardKind, int] = {"nothing": 0, "next_run": 1, "job": 2, "partition": 3}
@@ -74,6 +75,7 @@ def packed(
         *_packed_next_runs(decisions),
         *_packed_drops(decisions),
         *_packed_executions(decisions),
+        *_packed_job_moves(decisions),
         _packed_cold(decisions),
         news_horizon_s,
     ]
@@ -147,14 +149,25 @@ def _packed_executions(decisions: Sequence[Decision]) -> list[PackedArray]:
     ]
 
 
+def _packed_job_moves(decisions: Sequence[Decision]) -> list[PackedArray]:
+    of, rows = _numbered(decisions, lambda decision: decision.job_moves)
+    return [
+        Ints(of),
+        Uuids([row.id for row in rows]),
+        Ints([row.version for row in rows]),
+        Texts([row.status for row in rows]),
+        Ints([row.fires for row in rows]),
+    ]
+
+
 def _packed_cold(decisions: Sequence[Decision]) -> Jsonb | None:
     """The rows that change seldom, as one document; ``None`` on the hot path."""
     tables: dict[str, list[dict[str, Any]]] = {}
     for number, decision in enumerate(decisions, 1):
         for row in decision.jobs:
-            tables.setdefault("jobs", []).append({"of": number, **asdict(row)})
+            tables.setdefault("jobs", []).append({"of": number, **_fields(row)})
         for row in decision.dead_letters:
-            tables.setdefault("dead_letters", []).append({"of": number, **asdict(row)})
+            tables.setdefault("dead_letters", []).append({"of": number, **_fields(row)})
         for identity in decision.revived:
             row = {"of": number, "id": identity, "finished": False}
             tables.setdefault("revived", []).append(row)
@@ -162,8 +175,18 @@ def _packed_cold(decisions: Sequence[Decision]) -> Jsonb | None:
             row = {"of": number, "id": identity, "finished": True}
             tables.setdefault("revived", []).append(row)
         for row in decision.leaders:
-            tables.setdefault("leaders", []).append({"of": number, **asdict(row)})
+            tables.setdefault("leaders", []).append({"of": number, **_fields(row)})
     return Jsonb(tables, dumps=_dumps) if tables else None
+
+
+def _fields(row: object) -> dict[str, Any]:
+    """A row's fields by name; not ``asdict``, which copies each value through and through."""
+    return {name: getattr(row, name) for name in _names(type(row))}
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def _dumps(document: object) -> str:

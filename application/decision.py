@@ -23,10 +23,12 @@ from horolog.domain.partition import evolve as evolve_partition
 from horolog.projections.rows import (
     DeadLetter,
     Execution,
+    JobMove,
     JobRow,
     Leader,
     NextRun,
     execution,
+    job_move,
     job_next_run,
     job_row,
     occurrence_next_run,
@@ -72,6 +74,7 @@ class Decision:
     dropped: list[UUID] = field(default_factory=list[UUID])
     executions: list[Execution] = field(default_factory=list[Execution])
     jobs: list[JobRow] = field(default_factory=list[JobRow])
+    job_moves: list[JobMove] = field(default_factory=list[JobMove])
     dead_letters: list[DeadLetter] = field(default_factory=list[DeadLetter])
     revived: list[UUID] = field(default_factory=list[UUID])
     discarded: list[UUID] = field(default_factory=list[UUID])
@@ -166,7 +169,7 @@ def decide_on_fires(
         if isinstance(event, FiresSkipped) and event.fires < furthest.fires:
             state = advance(state, furthest.next_fire, furthest.fires)
     if state.version != job.version:
-        decision.jobs.append(job_row(state))
+        decision.job_moves.append(job_move(state))
     _index_job(decision, state)
     return decision, state, claimed
 

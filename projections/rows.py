@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from horolog.domain.ids import occurrence_id
+from horolog.domain.due_fires import due_at
 from horolog.domain.job import JobState
 from horolog.domain.occurrence import OccurrenceState
-from horolog.domain.schedule import jittered
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +21,8 @@ class NextRun:
     ``due_at`` is absolute, or the row is due ``look_after_s`` seconds after the append by the
     database's clock. ``look`` marks rows that only want a look (a claim's window, an attempt's
     lease); the others are fires, which have to be punctual. For a job's row ``id`` is the job's.
+    ``fires`` of a job's row is how many fire times its schedule has used up; of an occurrence's row
+    the job's version whose definition it runs, 0 where that is the present one.
     """
 
     id: UUID
@@ -91,6 +92,16 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
+class JobMove:
+    """The part of a job's row that changes when its schedule moves on: its definition stands."""
+
+    id: UUID
+    version: int
+    status: str
+    fires: int
+
+
+@dataclass(frozen=True, slots=True)
 class Leader:
     """A row of the partitions: who leads, under which token, for how many seconds more."""
 
@@ -109,7 +120,7 @@ def job_next_run(state: JobState) -> NextRun | None:
         id=state.id,
         job_id=state.id,
         partition=state.partition,
-        due_at=_jittered_due(state, state.next_fire),
+        due_at=due_at(state.definition.parsed_schedule(), state.id, state.next_fire),
         look_after_s=None,
         look=False,
         state="active",
@@ -138,7 +149,7 @@ def occurrence_next_run(state: OccurrenceState) -> NextRun:
         fire_time=state.fire_time,
         attempt=state.attempt,
         failures=state.failures,
-        fires=0,
+        fires=state.definition_version or 0,
     )
 
 
@@ -177,10 +188,6 @@ def job_row(state: JobState) -> JobRow:
     )
 
 
-def _jittered_due(state: JobState, fire: datetime) -> datetime:
-    schedule = state.definition.parsed_schedule()
-    if not schedule.jitter:
-        return fire
-    following = schedule.next_after(fire)
-    identity = occurrence_id(state.id, fire)
-    return jittered(schedule.jitter, identity, fire, None if following is None else following.at)
+def job_move(state: JobState) -> JobMove:
+    """What the row of a job becomes whose definition stands."""
+    return JobMove(state.id, state.version, state.status, state.fires)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Lock
 from uuid import UUID
@@ -169,6 +170,14 @@ def _write_others(tables: Tables, accepted: Sequence[Decision], stamp: datetime)
     for decision in accepted:
         tables.executions.update((row.id, row) for row in decision.executions)
         tables.jobs.update((row.id, row) for row in decision.jobs)
+        for move in decision.job_moves:
+            tables.jobs[move.id] = replace(
+                tables.jobs[move.id],
+                version=move.version,
+                status=move.status,
+                fires=move.fires,
+                held_fire=None,
+            )
         tables.dead_letters.update((row.id, row) for row in decision.dead_letters)
     for decision in accepted:
         for identity in decision.revived:

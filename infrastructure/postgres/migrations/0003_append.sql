@@ -27,6 +27,8 @@ CREATE FUNCTION :schema.append(
     end_of integer[], end_id uuid[], end_job uuid[], end_partition smallint[],
     end_fire timestamptz[], end_kind text[], end_state text[], end_version integer[],
     end_attempt integer[], end_failures integer[],
+    move_of integer[], move_id uuid[], move_version integer[], move_status text[],
+    move_fires integer[],
     cold jsonb, news_horizon float8,
     OUT verdicts smallint[], OUT last_position bigint, OUT recorded_at timestamptz
 ) LANGUAGE plpgsql AS $$
@@ -155,6 +157,15 @@ BEGIN
         ON CONFLICT (id) DO UPDATE SET
             finished_at = excluded.finished_at, version = excluded.version,
             attempt = excluded.attempt, failures = excluded.failures, state = excluded.state;
+    END IF;
+
+    IF cardinality(move_of) > 0 THEN
+        UPDATE :schema.jobs j
+        SET version = n.version, status = n.status, fires = n.fires, held_fire = NULL,
+            changed_at = stamp
+        FROM unnest(move_of, move_id, move_version, move_status, move_fires)
+             AS n (item, id, version, status, fires)
+        WHERE j.id = n.id AND verdicts[n.item] = 0;
     END IF;
 
     IF cold IS NOT NULL THEN

@@ -83,7 +83,7 @@ def test_the_last_fire_completes_the_job_in_the_same_decision() -> None:
     assert topics(answer) == [Claimed, Completed]
     assert isinstance(answer, Proposal)
     assert answer.decision.dropped == [state.id]
-    assert answer.decision.jobs[0].status == "completed"
+    assert answer.decision.job_moves[0].status == "completed"
 
 
 def test_the_last_fire_completes_the_job_also_where_it_is_dropped() -> None:

@@ -1,0 +1,139 @@
+"""The whole path: due occurrences that are claimed, published, attempted and finished.
+
+One scanner and one worker process, as production runs them, on one Postgres and one NATS server;
+every event is durable. All jobs come due at one instant; the clock runs from then until the last
+occurrence has succeeded.
+"""
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+
+from horolog import JobSpec, Once, Scheduler
+from horolog.interface.processes.children import Child
+from horolog.interface.settings import Settings
+
+REGISTERED_PER_S = 1_500
+"""A cautious guess that decides how far ahead the due instant is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholePath:
+    """Figures of one run; rates are occurrences per second, sizes bytes per occurrence."""
+
+    occurrences: int
+    per_second: float
+    first_s: float
+    wal_bytes: float
+    scanner_cpu_us: float
+    worker_cpu_us: float
+    postgres_cpu_us: float
+
+
+def run(
+    settings: Settings, occurrences: int, *, workers: int = 1, logs: Path, others: int = 0
+) -> WholePath:
+    """Registers, waits for the instant, and measures until all have succeeded.
+
+    ``others`` jobs in the far future stand in the index beside them.
+    """
+    with ExitStack() as stack, Scheduler(settings=settings) as scheduler:
+        scanner = _start(stack, "scanner", ["scanner"], settings, logs)
+        pool = [
+            _start(stack, f"worker-{n}", ["worker", "horolog.interface.samples:worker"], settings, logs)
+            for n in range(workers)
+        ]
+        connection = stack.enter_context(psycopg.connect(settings.database_url(), autocommit=True))
+        far = datetime.now(UTC) + timedelta(days=300)
+        for _ in scheduler.register_many(
+            JobSpec("ping", schedule=Once(far + timedelta(seconds=n))) for n in range(others)
+        ):
+            pass
+        due = datetime.now(UTC) + timedelta(seconds=3 + occurrences / REGISTERED_PER_S)
+        for _ in scheduler.register_many(
+            JobSpec("ping", schedule=Once(due)) for _ in range(occurrences)
+        ):
+            pass
+        remaining = (due - datetime.now(UTC)).total_seconds()
+        assert remaining > 0, "registration was slower than expected: nothing was measured"
+        time.sleep(remaining - 0.2)
+        before = _wal(connection)
+        cpu = [_cpu_s(c.process.pid) for c in (scanner, *pool)]
+        postgres = _postgres_cpu_s(connection)
+        time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
+        first_s, seconds = _wait_until_done(connection, settings.namespace, occurrences)
+        spent = [_cpu_s(c.process.pid) - s for c, s in zip((scanner, *pool), cpu, strict=True)]
+        return WholePath(
+            occurrences=occurrences,
+            per_second=occurrences / seconds,
+            first_s=first_s,
+            wal_bytes=(_wal(connection) - before) / occurrences,
+            scanner_cpu_us=spent[0] / occurrences * 1e6,
+            worker_cpu_us=sum(spent[1:]) / occurrences * 1e6,
+            postgres_cpu_us=(_postgres_cpu_s(connection) - postgres) / occurrences * 1e6,
+        )
+
+
+def _start(
+    stack: ExitStack, name: str, arguments: list[str], settings: Settings, logs: Path
+) -> Child:
+    child = Child.start(name, arguments, settings, output=logs / f"{name}.log")
+    stack.callback(child.wait, 10)
+    stack.callback(child.tell_to_stop)
+    return child
+
+
+def _wait_until_done(
+    connection: psycopg.Connection[tuple[int]], namespace: str, occurrences: int
+) -> tuple[float, float]:
+    """Seconds to the first and to the last success. The count is read from the planner's tables
+    only when it can matter, for counting 20,000 rows ten times a second would be measured too."""
+    began = time.perf_counter()
+    first = 0.0
+    query = f'SELECT count(*) FROM "{namespace}".executions WHERE state = \'succeeded\''  # noqa: S608
+    left = f'SELECT EXISTS (SELECT FROM "{namespace}".executions)'  # noqa: S608
+    while not first:
+        row = connection.execute(left).fetchone()  # pyright: ignore[reportArgumentType]
+        first = time.perf_counter() - began if row and row[0] else 0.0
+        time.sleep(0.002)
+    while True:
+        row = connection.execute(query).fetchone()  # pyright: ignore[reportArgumentType]
+        done = row[0] if row else 0
+        if done >= occurrences:
+            return first, time.perf_counter() - began
+        assert time.perf_counter() - began < 300, f"only {done} of {occurrences} have succeeded"
+        time.sleep(min(0.5, max(0.01, (occurrences - done) / 40_000)))
+
+
+def _wal(connection: psycopg.Connection[tuple[int]]) -> int:
+    row = connection.execute("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint").fetchone()
+    assert row is not None
+    return row[0]
+
+
+def _cpu_s(pid: int) -> float:
+    """User and system seconds of a process (fields 14 and 15 of /proc/PID/stat, in ticks)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def _postgres_cpu_s(connection: psycopg.Connection[tuple[int]]) -> float:
+    """CPU seconds of all processes of the server, our own connection's among them."""
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    assert row is not None
+    stat = Path(f"/proc/{row[0]}/stat").read_text().rpartition(")")[2].split()
+    postmaster = stat[1]
+    total = 0.0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[1] == postmaster:
+                total += (int(fields[11]) + int(fields[12])) / 100
+    return total

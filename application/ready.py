@@ -49,6 +49,7 @@ class ReadyRun(BaseModel):
     owner: str | None = None
     lost: bool = False
     on_unknown: OnUnknown = "retry"
+    definition_version: int | None = None
 
     @property
     def message_id(self) -> str:
@@ -67,6 +68,7 @@ class ReadyRun(BaseModel):
             "claimed",
             self.attempt,
             self.failures,
+            definition_version=self.definition_version,
         )
 
 
@@ -97,6 +99,7 @@ def ready_run(job: JobState, claimed: OccurrenceState, *, lost: bool = False) ->
         retry=definition.retry,
         owner=definition.owner,
         lost=lost,
+        definition_version=claimed.definition_version,
     )
 
 

@@ -25,7 +25,8 @@ class DueJob:
 
 @dataclass(frozen=True, slots=True)
 class DueOccurrence:
-    """An unfinished occurrence in the index, with the job as it now is.
+    """An unfinished occurrence in the index, with the job as it now is; one that was ordered with
+    an earlier definition of the job has the job with that definition.
 
     ``position`` is the log's position of the append that wrote the row. ``lost``: the attempt
     before the present claim, or before the retry that it waits for, was lost.

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
+from uuid import UUID
 
+from horolog.domain.ids import occurrence_id
 from horolog.domain.job_events import FiresSkipped, SkipCause
 from horolog.domain.origin import Origin
-from horolog.domain.schedule import Calendar, Cron, Schedule, Union
+from horolog.domain.schedule import Calendar, Cron, Schedule, Union, jittered, tzdata_version
 from horolog.domain.schedule.omission import Omission, OmissionReason
 
 MAX_COUNTED = 100_000
@@ -52,6 +54,7 @@ class SkippedRange:
             cause=self.cause,
             next_fire=self.next_fire,
             fires=self.fires,
+            tzdata=tzdata_version(),
             **origin.fields(),
         )
 
@@ -71,6 +74,15 @@ def due_fires(
         next_at = None if following is None else following.at
         yield Fire(at, next_at, fires)
         at = next_at
+
+
+def due_at(schedule: Schedule, job_id: UUID, fire: datetime) -> datetime:
+    """When the occurrence of a fire time is meant to begin: later by its jitter, if it has any."""
+    if not schedule.jitter:
+        return fire
+    following = schedule.next_after(fire)
+    identity = occurrence_id(job_id, fire)
+    return jittered(schedule.jitter, identity, fire, None if following is None else following.at)
 
 
 def leaves_out(schedule: Schedule) -> bool:

@@ -30,7 +30,9 @@ from horolog.domain.job_events import (
     Registered,
     Rescheduled,
     Resumed,
+    SkipCause,
     Triggered,
+    ZoneDataChanged,
 )
 from horolog.domain.origin import Origin
 from horolog.domain.schedule import Once, Schedule, tzdata_version
@@ -86,6 +88,8 @@ def evolve(state: JobState | None, job_id: UUID, event: Event) -> JobState:
             return replace(state, status="active", next_fire=event.next_fire)
         case FiresSkipped():
             return replace(state, next_fire=event.next_fire, fires=event.fires)
+        case ZoneDataChanged():
+            return replace(state, next_fire=event.next_fire)
         case Cancelled():
             return replace(state, status="cancelled", next_fire=None)
         case Completed():
@@ -143,15 +147,24 @@ def decide_registration(
 def decide_reschedule(
     state: JobState, schedule: Schedule, *, now: datetime, origin: Origin
 ) -> list[JobEvent]:
-    """Another schedule; a completed job becomes active again, a paused one stays paused."""
+    """Another schedule; a completed job becomes active again, a paused one stays paused.
+
+    Fire times of the old one that were due and not claimed yet do not run, and the log says so.
+    """
     refuse_if(state, {"cancelled"}, "reschedule")
     stored = schedule.to_json()
     if stored == state.definition.schedule and state.status != "completed":
         return []
     fire = _required_fire(schedule, now)
-    return [
-        Rescheduled(schedule=stored, next_fire=fire, tzdata=tzdata_version(), **origin.fields())
-    ]
+    events: list[JobEvent] = []
+    if state.next_fire is not None:
+        cause: SkipCause = "paused" if state.status == "paused" else "superseded"
+        old = state.definition.parsed_schedule()
+        left = skipped_until(old, state.next_fire, state.fires, now, cause)
+        events += [] if left is None else [left.event(origin)]
+    version = tzdata_version()
+    events.append(Rescheduled(schedule=stored, next_fire=fire, tzdata=version, **origin.fields()))
+    return events
 
 
 def decide_update(

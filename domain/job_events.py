@@ -6,7 +6,7 @@ one event for a whole range.
 """
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from horolog.domain.definition import JobDefinition
@@ -75,11 +75,23 @@ class Triggered(JobEvent, topic="job.triggered.1"):
 
 
 class BackfillRequested(JobEvent, topic="job.backfill_requested.1"):
-    """Runs for fire times that lie in the past and have no occurrence: at most 1,000 an event."""
+    """Runs for fire times of a past range, in the order in which they begin; at most 1,000.
+
+    The first is due at ``due``, each next one ``spacing_s`` seconds later. They run the definition
+    that the job had at ``definition_version``, or the one that it has at the claim where that is
+    absent. ``salt`` tells runs of what has run before from those: it is empty for fire times that
+    had no occurrence, whose runs have the schedule's own keys.
+    """
 
     start: datetime
     end: datetime
     fires: list[datetime]
+    due: datetime | None = None
+    spacing_s: float = 0.0
+    definition_version: int | None = None
+    salt: str = ""
+    request_id: str | None = None
+    tzdata: str = ""
 
 
 class FiresSkipped(JobEvent, topic="job.fires_skipped.1"):
@@ -95,6 +107,17 @@ class FiresSkipped(JobEvent, topic="job.fires_skipped.1"):
     cause: SkipCause
     next_fire: datetime | None = None
     fires: int = 0
+    tzdata: str = ""
+
+
+class ZoneDataChanged(JobEvent, topic="job.zone_data_changed.1"):
+    """The rules of a zone were changed, and with them the next fire time: to ``next_fire``.
+
+    What was computed before, with other zone data, stays what it was.
+    """
+
+    next_fire: datetime | None = None
+    tzdata: str = ""
 
 
 class Cancelled(JobEvent, topic="job.cancelled.1"):
@@ -103,3 +126,12 @@ class Cancelled(JobEvent, topic="job.cancelled.1"):
 
 class Completed(JobEvent, topic="job.completed.1"):
     """The schedule has no fire time left. (Its last occurrence may still be running.)"""
+
+
+DEFINING: Final[tuple[type[JobEvent], ...]] = (
+    Registered,
+    Rescheduled,
+    PayloadChanged,
+    PoliciesChanged,
+)
+"""The events that say what a job is; folded alone, they give its definition."""

@@ -49,7 +49,8 @@ class OccurrenceState:
 
     ``attempt`` is the number of the last try claimed; ``failures`` how much of the retry budget is
     used. An unfinished one needs attention again at ``due``, or ``look_after_s`` seconds after its
-    last event.
+    last event. ``definition_version`` is the job's version whose definition it runs; absent, it is
+    the one that the job has when it is claimed.
     """
 
     id: UUID
@@ -64,6 +65,7 @@ class OccurrenceState:
     due: datetime | None = None
     look_after_s: float | None = None
     error: str = ""
+    definition_version: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -77,10 +79,19 @@ def ordered(
     at: datetime,
     kind: OccurrenceKind,
     due: datetime | None = None,
+    definition_version: int | None = None,
 ) -> OccurrenceState:
     """An occurrence that was ordered (by a trigger or a backfill), before its claim."""
     return OccurrenceState(
-        occurrence_id, job_id, partition, at, kind, 0, "scheduled", due=due or at
+        occurrence_id,
+        job_id,
+        partition,
+        at,
+        kind,
+        0,
+        "scheduled",
+        due=due or at,
+        definition_version=definition_version,
     )
 
 
@@ -97,6 +108,7 @@ def evolve(state: OccurrenceState | None, stream: UUID, event: Event) -> Occurre
             attempt=event.attempt,
             due=None,
             look_after_s=event.window,
+            definition_version=event.definition_version,
         )
     assert state is not None, f"occurrence {stream} begins with {event.topic}"
     state = replace(state, version=state.version + 1, due=None, look_after_s=None)
@@ -155,6 +167,8 @@ def decide_claim(
         token=token,
         window=window_s,
         kind=state.kind,
+        due=state.due if state.kind == "backfill" and state.attempt == 0 else None,
+        definition_version=state.definition_version,
         **origin.fields(),
     )
 

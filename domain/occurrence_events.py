@@ -32,6 +32,9 @@ class Claimed(OccurrenceEvent, topic="occurrence.claimed.1"):
     ``token`` is the fencing token of the election under which it was decided. ``window`` is in
     seconds: after it the leader looks whether the message is still there. For a fire time of the
     schedule, the first claim also moves the job on: to ``next_fire``, the ``fires``-th used up.
+    ``due`` is when it was meant to begin, where jitter or a rate had it begin after its fire time.
+    ``definition_version`` is the job's version whose definition it runs, where it is not the
+    present one (a backfill).
     """
 
     job_id: UUID
@@ -45,6 +48,8 @@ class Claimed(OccurrenceEvent, topic="occurrence.claimed.1"):
     fires: int | None = None
     next_fire: datetime | None = None
     tzdata: str = ""
+    due: datetime | None = None
+    definition_version: int | None = None
 
 
 class Attempted(OccurrenceEvent, topic="occurrence.attempted.1"):

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from horolog.application.decision import Decision, decide_on_fires, decide_on_occurrence
 from horolog.application.states import DueJob, DueOccurrence
-from horolog.domain.due_fires import Fire, SkippedRange, omitted_ranges
+from horolog.domain.due_fires import Fire, SkippedRange, due_at, omitted_ranges
 from horolog.domain.firing import plan_fires
 from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState
@@ -178,6 +178,7 @@ def _claim(
     job: JobState, fire: Fire, identity: UUID, token: int, terms: Terms
 ) -> tuple[OccurrenceState, Claimed]:
     """The first claim of a fire time, which moves the job on."""
+    due = due_at(job.definition.parsed_schedule(), job.id, fire.at)
     before = ordered(identity, job.id, job.partition, fire.at, "schedule")
     claimed = Claimed(
         job_id=job.id,
@@ -190,6 +191,7 @@ def _claim(
         fires=fire.fires,
         next_fire=fire.next_fire,
         tzdata=tzdata_version(),
+        due=None if due == fire.at else due,
         **terms.origin.fields(),
     )
     return before, claimed

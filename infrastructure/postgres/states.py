@@ -1,6 +1,7 @@
 """States read from the read models, in one query each."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -10,7 +11,8 @@ from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.definition import JobDefinition
 from horolog.domain.event import read_event
 from horolog.domain.ids import OccurrenceKind
-from horolog.domain.job import JobState, JobStatus
+from horolog.domain.job import JobState, JobStatus, fold
+from horolog.domain.job_events import DEFINING
 from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all, ordered
 from horolog.domain.occurrence_events import Claimed
 from horolog.infrastructure.postgres.arrays import Uuids
@@ -66,7 +68,13 @@ _ORDERED_AND_ENDED = """
     SELECT x.id, x.job_id, x.partition, x.fire_time, x.kind
     FROM :schema.executions x WHERE x.id = %s
 """
+# The primary key of job_events.
+_DEFINING = """
+    SELECT version, topic, state FROM :schema.job_events
+    WHERE stream = %s AND version <= %s AND topic = ANY (%s) ORDER BY version
+"""
 _NIL = UUID(int=0)
+_TOPICS = [event.topic for event in DEFINING]
 _ORDERED = f"SELECT {_INDEX} FROM :schema.next_runs r WHERE r.id = %s AND r.kind <> 'job'"
 
 
@@ -83,6 +91,8 @@ class PostgresStates:
         self._events = database.sql(_EVENTS)
         self._ordered = database.sql(_ORDERED)
         self._ordered_and_ended = database.sql(_ORDERED_AND_ENDED)
+        self._defining = database.sql(_DEFINING)
+        self._definition_at = lru_cache(maxsize=1024)(self._read_definition)
 
     def job(self, job_id: UUID) -> JobState | None:
         rows = self._database.query(self._job_by_id, (job_id,))
@@ -119,7 +129,26 @@ class PostgresStates:
         return [index_occurrence(row) for row in rows]
 
     def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
-        return [_due(row) for row in self._database.query(self._due, (Uuids(ids),))]
+        return [
+            self._as_ordered(_due(row)) for row in self._database.query(self._due, (Uuids(ids),))
+        ]
+
+    def _as_ordered(self, row: DueJob | DueOccurrence) -> DueJob | DueOccurrence:
+        """The row; a run of an earlier definition with the job as it was defined then."""
+        if isinstance(row, DueJob) or row.occurrence.definition_version is None:
+            return row
+        definition = self._definition_at(row.job.id, row.occurrence.definition_version)
+        return replace(row, job=replace(row.job, definition=definition))
+
+    def _read_definition(self, job_id: UUID, version: int) -> JobDefinition:
+        rows = self._database.query(self._defining, (job_id, version, _TOPICS))
+        events = (
+            read_event(topic, bytes(state), where=f"{job_id}:{number}")
+            for number, topic, state in rows
+        )
+        state = fold(job_id, events)
+        assert state is not None, f"job {job_id} has no events"
+        return state.definition
 
 
 def _due(row: Row) -> DueJob | DueOccurrence:
@@ -162,6 +191,7 @@ def index_occurrence(row: Sequence[Any]) -> OccurrenceState:
         attempt,
         failures,
         due=due_at,
+        definition_version=row[12] or None,
     )
 
 

@@ -1,6 +1,7 @@
 """States read from the rows in memory; their definitions are parsed anew, as from a real store."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 from uuid import UUID
@@ -8,9 +9,9 @@ from uuid import UUID
 from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.definition import JobDefinition
 from horolog.domain.ids import OccurrenceKind
-from horolog.domain.job import JobState, JobStatus
+from horolog.domain.job import JobState, JobStatus, fold
 from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all, ordered
-from horolog.domain.occurrence_events import Claimed, OccurrenceEvent
+from horolog.domain.occurrence_events import Claimed, Lost, OccurrenceEvent
 from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.tables import IndexRow
 from horolog.projections.rows import JobRow
@@ -71,10 +72,28 @@ class SimulatedStates:
     def _due(self, row: IndexRow) -> DueJob | DueOccurrence:
         job = self._job(self._tables.jobs[row.run.job_id])
         if row.run.kind != "job":
-            return DueOccurrence(job, _occurrence(row), row.due_at, row.position)
+            occurrence = _occurrence(row)
+            if occurrence.definition_version is not None:
+                job = replace(job, definition=self._definition_at(job.id, occurrence))
+            return DueOccurrence(job, occurrence, row.due_at, row.position, self._lost(occurrence))
         asks = job.definition.overlap != "allow"
         unfinished = len(self.unfinished(job.id, limit=1000)) if asks else 0
         return DueJob(job, row.due_at, unfinished)
+
+    def _definition_at(self, job_id: UUID, occurrence: OccurrenceState) -> JobDefinition:
+        assert occurrence.definition_version is not None
+        events = self._log.stream(job_id, limit=occurrence.definition_version)
+        state = fold(job_id, [recorded.event for recorded in events])
+        assert state is not None, f"job {job_id} has no events"
+        return state.definition
+
+    def _lost(self, occurrence: OccurrenceState) -> bool:
+        """Whether the attempt before the present claim, or before the retry, was lost."""
+        if occurrence.state not in ("retrying", "claimed"):
+            return False
+        version = occurrence.version - (occurrence.state == "claimed")
+        events = self._tables.streams.get(occurrence.id, [])
+        return 0 < version <= len(events) and events[version - 1].topic == Lost.topic
 
     def _job(self, row: JobRow) -> JobState:
         index = self._tables.next_runs.get(row.id)
@@ -103,6 +122,7 @@ def _occurrence(row: IndexRow) -> OccurrenceState:
         run.attempt,
         run.failures,
         due=row.due_at,
+        definition_version=run.fires or None,
     )
 
 

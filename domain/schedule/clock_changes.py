@@ -30,7 +30,8 @@ class Stretch(NamedTuple):
     """[start, end) in UTC seconds under one offset, and what the local clock shows meanwhile.
 
     ``begin`` and ``finish`` are the same borders on the local clock. Local times before ``seen``
-    have been shown earlier, those from ``again`` on will be shown later.
+    were shown by the stretch before, those from ``again`` on will be shown by the next. No zone has
+    ever undone a change before its gap or fold was over; a test watches that none begins to.
     """
 
     start: int
@@ -44,7 +45,7 @@ class Stretch(NamedTuple):
     @property
     def gap(self) -> tuple[int, int]:
         """The local times [from, to) that the change at ``start`` swallowed; none if from >= to."""
-        return self.seen, min(self.begin, self.again)
+        return self.seen, self.begin
 
 
 class ClockChanges:
@@ -111,12 +112,7 @@ def _stretches(starts: list[int], offsets: list[int], end: int) -> Iterator[Stre
     ends = [*starts[1:], end]
     begins = [start + offset for start, offset in zip(starts, offsets, strict=True)]
     finishes = [stop + offset for stop, offset in zip(ends, offsets, strict=True)]
-    seen, again = [begins[0]], [finishes[-1]]
-    for finish in finishes[:-1]:
-        seen.append(max(seen[-1], finish))
-    for begin in reversed(begins[1:]):
-        again.append(min(again[-1], begin))
-    again.reverse()
+    seen, again = [begins[0], *finishes[:-1]], [*begins[1:], finishes[-1]]
     return map(
         Stretch._make, zip(starts, ends, offsets, begins, finishes, seen, again, strict=True)
     )

@@ -2,13 +2,14 @@
 
 python-dateutil expands one month or one year at a time and is never asked for more: left to itself
 it searches a rule that never fires to the year 9999, and walks to a late date from the very first.
-A month's days depend on its shape alone, a year's on its own and the year before; both are kept.
+A month's days depend on its shape alone, a year's on its own and its neighbours' length (weeks cross
+the year); both are kept.
 """
 
 from bisect import bisect_left
 from calendar import isleap
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from dateutil.rrule import MONTHLY, YEARLY, rrule, weekday
@@ -40,7 +41,7 @@ class RecurringTimes:
         self._first_day = anchor.day.toordinal() - EPOCH_DAY
         self._times = rule.times(anchor.second)
         self._months: dict[MonthShape, tuple[int, ...]] = {}
-        self._years: dict[tuple[bool, bool, int], tuple[int, ...]] = {}
+        self._years: dict[tuple[bool, bool, bool, int], tuple[int, ...]] = {}
 
     def between(self, low: int, high: int) -> Iterator[int]:
         """Nominal times in [low, high); ends after ``HORIZON_YEARS`` without any."""
@@ -149,14 +150,19 @@ class RecurringTimes:
         return tuple(each.day - 1 for each in found)
 
     def _days_of_year(self, year: int) -> tuple[int, ...]:
-        key = (isleap(year), isleap(year - 1), date(year, 1, 1).weekday())
+        leap = isleap(year - 1), isleap(year), isleap(year + 1)
+        key = (*leap, date(year, 1, 1).weekday())
         days = self._years.get(key)
         if days is None:
             days = self._years[key] = self._expand_year(year)
         return days
 
     def _expand_year(self, year: int) -> tuple[int, ...]:
-        """Days of a year, counted from 0. What the rule leaves out comes from the anchor."""
+        """Days of a year, counted from 0. What the rule leaves out comes from the anchor.
+
+        Week numbers are ours: dateutil 2.9 and 4.0 number the days of January that belong to the
+        last week of December by the length of the wrong year.
+        """
         rule, anchor = self._rule, self._anchor.day
         months, month_days, weekdays = rule.months, rule.month_days, self._weekdays()
         if not (rule.year_days or month_days or weekdays):
@@ -168,17 +174,35 @@ class RecurringTimes:
             YEARLY,
             dtstart=datetime(year, 1, 1),  # noqa: DTZ001 - local, as all nominal times
             interval=_ONE_PERIOD,
-            wkst=rule.week_start,
             bymonth=months or None,
-            byweekno=rule.week_numbers or None,
             byyearday=rule.year_days or None,
             bymonthday=month_days or None,
             byweekday=weekdays,
         )
-        return tuple(each.timetuple().tm_yday - 1 for each in found)
+        days = (each.date() for each in found)
+        return tuple(day.timetuple().tm_yday - 1 for day in days if self._in_weeks(day))
+
+    def _in_weeks(self, day: date) -> bool:
+        wanted = self._rule.week_numbers
+        if not wanted:
+            return True
+        numbers = week_numbers(day, self._rule.week_start)
+        return any(number in wanted for number in numbers)
 
     def _weekdays(self) -> tuple[weekday, ...] | None:
         return tuple(weekday(day, nth or None) for day, nth in self._rule.weekdays) or None
+
+
+def week_numbers(day: date, week_start: int) -> tuple[int, int]:
+    """The number of a date's week, counted from the first week of its year and from the last.
+
+    A week belongs to the year that holds most of its days (RFC 5545, ISO 8601).
+    """
+    middle = day - timedelta((day.weekday() - week_start) % 7 - 3)
+    in_last = date(middle.year, 12, 28)
+    last = in_last - timedelta((in_last.weekday() - week_start) % 7 - 3)
+    number, count = ((each.timetuple().tm_yday - 1) // 7 + 1 for each in (middle, last))
+    return number, number - count - 1
 
 
 def _last_day() -> int:

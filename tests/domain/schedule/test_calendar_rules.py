@@ -1,6 +1,6 @@
 """Recurrence rules in a zone: what they mean, what is refused, and that they do not drift."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -64,6 +64,25 @@ def test_count_becomes_the_limit_and_until_the_end() -> None:
 def test_until_in_utc_is_an_instant_and_the_earlier_end_holds() -> None:
     schedule = Calendar("FREQ=DAILY;UNTIL=20270103T120000Z", "UTC", end="2028-01-01T00:00:00Z")
     assert schedule.end == datetime(2027, 1, 3, 12, tzinfo=UTC)
+
+
+def test_nothing_fires_before_the_anchor() -> None:
+    given = local("FREQ=DAILY;BYHOUR=6,18", 3, "UTC", anchor="2027-01-04T09:00:00")
+    assert given == ["Mon 01-04 18:00+0000", "Tue 01-05 06:00+0000", "Tue 01-05 18:00+0000"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 52, 53, -1, -2, -52, -53])
+def test_week_numbers_are_those_of_iso_8601_in_all_kinds_of_years(number: int) -> None:
+    def wanted(day: date) -> bool:
+        year, week, _ = day.isocalendar()
+        count = date(year, 12, 28).isocalendar().week
+        return number == (week if number > 0 else week - count - 1)
+
+    schedule = Calendar(f"FREQ=YEARLY;BYWEEKNO={number};BYDAY=MO,TU,WE,TH,FR,SA,SU", "UTC")
+    begin, end = datetime(1999, 12, 31, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+    days = (begin.date() + timedelta(n) for n in range(1, (end - begin).days))
+    fires = schedule.anchored(begin).between(begin, end - timedelta(seconds=1))
+    assert [fire.local.date() for fire in fires] == [day for day in days if wanted(day)]
 
 
 def test_an_aware_anchor_is_taken_to_the_zone() -> None:

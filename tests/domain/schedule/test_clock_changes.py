@@ -49,6 +49,23 @@ def test_asked_between_the_passes_the_second_is_still_to_come() -> None:
     assert first == ["11-08 01:30-0500"]
 
 
+@pytest.mark.parametrize(
+    ("expression", "fold", "first"),
+    [
+        ("30 1 7 11 *", "first", ["2027 01:30-0400", "2028 01:30-0500"]),
+        ("30 1 7 11 *", "second", ["2027 01:30-0500", "2028 01:30-0500"]),
+        ("30 1 7 11 *", "both", ["2027 01:30-0400", "2027 01:30-0500", "2028 01:30-0500"]),
+        ("*/30 1 7 11 *", "first", ["2027 01:00-0400", "2027 01:30-0400", "2027 01:00-0500"]),
+    ],
+)
+def test_a_yearly_time_meets_both_passes_before_it_waits_a_year(
+    expression: str, fold: Fold, first: list[str]
+) -> None:
+    schedule = Cron(expression, "America/New_York", fold=fold)
+    fires = schedule.upcoming(datetime(2027, 1, 1, tzinfo=UTC), len(first))
+    assert [fire.local.strftime("%Y %H:%M%z") for fire in fires] == first
+
+
 def test_times_moved_over_the_gap_mix_with_those_that_exist() -> None:
     after = "2027-03-14T06:30:00Z"
     given = local("0,45 2,3 * * *", "America/New_York", after, 3, "shift_forward", "first")

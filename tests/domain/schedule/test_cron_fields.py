@@ -129,6 +129,12 @@ def test_a_date_that_no_year_has_may_stand_beside_a_weekday() -> None:
         Cron("0 0 31 2 1", "UTC", day_rule="and")
 
 
+def test_every_second_is_asked_from_within_a_minute() -> None:
+    after = datetime(2027, 1, 1, 12, 59, 58, tzinfo=UTC)
+    fires = Cron("* * * * * *", "UTC").upcoming(after, 3)
+    assert [fire.at - after for fire in fires] == [timedelta(seconds=n) for n in (1, 2, 3)]
+
+
 def test_a_leap_day_on_a_given_weekday_is_found_decades_ahead() -> None:
     fire = Cron("0 0 29 2 1", "UTC", day_rule="and").next_after(datetime(2080, 1, 1, tzinfo=UTC))
     assert fire is not None

@@ -120,6 +120,19 @@ def test_long_closures_are_passed_at_once(expression: str, roll: str) -> None:
     assert cpu_s(asked(lambda: Cron(expression, "UTC", holidays=works, roll=roll))) < LIMIT_S  # pyright: ignore[reportArgumentType]
 
 
+def test_seconds_that_roll_are_asked_late_in_a_working_day_at_once() -> None:
+    weekend = HolidayCalendar("weekend", "1", weekdays_off=["sat", "sun"])
+    schedule = Cron("* * * * * *", "UTC", holidays=weekend, roll="next")
+    late = datetime(2027, 1, 4, 23, 59, 58, tzinfo=UTC)  # a Monday
+    assert cpu_s(lambda: schedule.next_after(late)) < LIMIT_S
+
+
+def test_a_schedule_that_excludes_itself_ends_at_once() -> None:
+    saturdays_off = HolidayCalendar("weekend", "1", weekdays_off=["sat"])
+    schedule = Cron("0 0 * * 6", "Europe/Berlin", holidays=saturdays_off)
+    assert cpu_s(lambda: schedule.next_after(NEW_YEAR)) < LIMIT_S
+
+
 def test_many_exclusions_are_passed_at_once() -> None:
     assert cpu_s(asked(lambda: Cron("* * * * * *", "UTC", exclude=closures))) < LIMIT_S
 

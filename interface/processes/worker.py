@@ -16,7 +16,7 @@ from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
 from horolog.domain.occurrence import OccurrenceState
 from horolog.domain.text import storable
-from horolog.infrastructure.loop_clock import LoopClock
+from horolog.infrastructure.clock import SystemClock
 from horolog.infrastructure.nats.ready_source import NatsReadySource
 from horolog.infrastructure.nats.stream import StreamSettings
 from horolog.infrastructure.postgres.attempt_leases import (
@@ -71,7 +71,7 @@ async def run_worker(
             transactions=transactions,
             results=PostgresResults(database),
             counts=PostgresCounts(database),
-            clock=LoopClock(),
+            clock=SystemClock(),
         )
         await WorkerLoop(worker, ports, settings, actor).run(stop)
     finally:

@@ -34,7 +34,6 @@ from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import FireTime, Schedule
-from horolog.infrastructure.postgres.log_position import log_position
 from horolog.interface.filters import chosen_label, chosen_state, chosen_status, chosen_time
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
 from horolog.interface.settings import Settings
@@ -85,7 +84,7 @@ class Scheduler:
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
-            client.database.close()
+            client.close()
 
     # Jobs
 
@@ -399,7 +398,7 @@ class Scheduler:
 
     def position(self) -> int:
         """The position that the log has reached: ``follow(after=position())`` is what comes now."""
-        return log_position(self._connected().database)
+        return self._connected().position()
 
     def follow(
         self, after: int = 0, *, topics: Sequence[str] | str | None = None
@@ -430,12 +429,13 @@ class Scheduler:
         limit: int = DEFAULT_LIMIT,
     ) -> list[DeadLetter]:
         """A page of dead letters by fire time; ``after`` is the last id of the page before."""
-        return self._connected().letters.dead_letters(
+        page = self._connected().letters.dead_letters(
             owner=owner,
             name=name,
             after=None if after is None else occurrence_uuid(after),
             limit=checked_limit(limit),
         )
+        return list(page)
 
     def replay(self, occurrence_id: Identifier, *, reason: str | None = None) -> Occurrence:
         """Tries a dead letter again, at once, under the same key, with a fresh budget of attempts.

@@ -1,13 +1,28 @@
 """Adapters joined to the ports of commands and queries: the client's end of the system."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
+from horolog.application.commands.backfilling import FindsOccurrences
 from horolog.application.commands.context import Context
+from horolog.application.commands.dead_letters import FindsDeadLetters
+from horolog.application.commands.triggering import FindsTriggers
+from horolog.application.log import ReadsLog
+from horolog.application.queries.ports import (
+    ListsDeadLetters,
+    ListsJobs,
+    ListsOccurrences,
+    WaitsForEvents,
+)
+from horolog.application.states import ReadsStates
 from horolog.infrastructure.postgres.clock import PostgresClock
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.log_news import PostgresLogNews
+from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.namespace import partitions_of
 from horolog.infrastructure.postgres.orders import PostgresOrders
 from horolog.infrastructure.postgres.queries_dead_letters import PostgresDeadLetterList
@@ -27,21 +42,29 @@ class SystemEntropy:
         return os.urandom(size)
 
 
+class Letters(ListsDeadLetters, FindsDeadLetters, Protocol):
+    """Dead letters, in all their uses."""
+
+
+class Orders(FindsTriggers, FindsOccurrences, Protocol):
+    """What was ordered before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Everything that a ``Scheduler`` calls."""
+    """Everything that a ``Scheduler`` calls. ``position`` is how far the log has come; ``news``
+    makes one who waits for more; ``close`` ends the connections."""
 
-    database: Database
     context: Context
-    log: PostgresLog
-    states: PostgresStates
-    jobs: PostgresJobList
-    occurrences: PostgresOccurrenceList
-    letters: PostgresDeadLetterList
-    orders: PostgresOrders
-
-    def news(self) -> PostgresLogNews:
-        return PostgresLogNews(self.database)
+    log: ReadsLog
+    states: ReadsStates
+    jobs: ListsJobs
+    occurrences: ListsOccurrences
+    letters: Letters
+    orders: Orders
+    position: Callable[[], int]
+    news: Callable[[], WaitsForEvents]
+    close: Callable[[], None]
 
 
 def connect(settings: Settings) -> Client:
@@ -67,7 +90,6 @@ def connect(settings: Settings) -> Client:
         actor=settings.actor,
     )
     return Client(
-        database,
         context,
         log,
         states,
@@ -75,4 +97,7 @@ def connect(settings: Settings) -> Client:
         PostgresOccurrenceList(database),
         PostgresDeadLetterList(database),
         PostgresOrders(database),
+        position=partial(log_position, database),
+        news=partial(PostgresLogNews, database),
+        close=database.close,
     )

@@ -1,28 +1,42 @@
 """Listing jobs from the read model of current definitions."""
 
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
+
+from psycopg.types.json import Jsonb
 
 from horolog.application.queries.ports import JobFilter
 from horolog.domain.job import JobState
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.states import JOB_COLUMNS, job_of
 
-# Active jobs are found through the index of next runs, where finished one-offs do not stand in the
-# way; the others through the primary key of jobs, or jobs_name where a name is given. (An index of
-# the status would make the end of every one-off touch all indexes of its row.)
+_COLUMNS = f"{JOB_COLUMNS}, coalesce(r.fire_time, j.held_fire), coalesce(r.fires, j.fires)"
+
+# The primary key of jobs; jobs_name where a name is given, jobs_labels where a label is.
 _JOBS = f"""
-    SELECT {JOB_COLUMNS}, coalesce(r.fire_time, j.held_fire), coalesce(r.fires, j.fires)
+    SELECT {_COLUMNS}
     FROM :schema.jobs j LEFT JOIN :schema.next_runs r ON r.id = j.id
     WHERE j.id > %(after)s {{conditions}}
     ORDER BY j.id LIMIT %(limit)s
 """
+# The primary key of next_runs: finished one-offs do not stand in the way of active jobs there.
 _ACTIVE = f"""
-    SELECT {JOB_COLUMNS}, coalesce(r.fire_time, j.held_fire), coalesce(r.fires, j.fires)
+    SELECT {_COLUMNS}
     FROM :schema.next_runs r JOIN :schema.jobs j ON j.id = r.id
-    WHERE r.id > %(after)s AND r.kind = 'job' AND j.status = 'active' {{conditions}}
+    WHERE r.id > %(after)s AND r.kind = 'job' {{conditions}}
     ORDER BY r.id LIMIT %(limit)s
 """
+# job_events_stopped: jobs that were ever stopped so, of which most still are.
+_STOPPED = f"""
+    SELECT {_COLUMNS}
+    FROM (SELECT DISTINCT e.stream FROM :schema.job_events e
+          WHERE e.topic = '{{topic}}' AND e.stream > %(after)s ORDER BY e.stream) stopped
+    JOIN :schema.jobs j ON j.id = stopped.stream
+    LEFT JOIN :schema.next_runs r ON r.id = j.id
+    WHERE true {{conditions}}
+    ORDER BY j.id LIMIT %(limit)s
+"""
+_STOPPING: Final = {"paused": "job.paused.1", "cancelled": "job.cancelled.1"}
 _NIL = UUID(int=0)
 
 
@@ -35,8 +49,7 @@ class PostgresJobList:
     def jobs(self, wanted: JobFilter, *, after: UUID | None, limit: int) -> list[JobState]:
         conditions: list[str] = []
         params: dict[str, Any] = {"after": after or _NIL, "limit": limit}
-        through_index = wanted.status == "active" and wanted.name is None
-        if wanted.status is not None and not through_index:
+        if wanted.status is not None:
             conditions.append("AND j.status = %(status)s")
             params["status"] = wanted.status
         if wanted.name is not None:
@@ -44,11 +57,19 @@ class PostgresJobList:
             params["name"] = wanted.name
         if wanted.label is not None:
             name, value = wanted.label
-            params["label"] = name
-            conditions.append("AND jsonb_exists(j.labels, %(label)s)")
-            if value is not None:
-                conditions.append("AND j.labels ->> %(label)s = %(value)s")
-                params["value"] = value
-        text = _ACTIVE if through_index else _JOBS
-        statement = self._database.sql(text.format(conditions=" ".join(conditions)))
-        return [job_of(row) for row in self._database.query(statement, params)]
+            conditions.append("AND j.labels <> '{}'")
+            has, label = ("?", name) if value is None else ("@>", Jsonb({name: value}))
+            conditions.append(f"AND j.labels {has} %(label)s")
+            params["label"] = label
+        text = _statement(wanted).replace("{conditions}", " ".join(conditions))
+        rows = self._database.query(self._database.sql(text), params)
+        return [job_of(row) for row in rows]
+
+
+def _statement(wanted: JobFilter) -> str:
+    if wanted.name is not None or wanted.label is not None:
+        return _JOBS
+    if wanted.status == "active":
+        return _ACTIVE
+    topic = _STOPPING.get(wanted.status or "")
+    return _JOBS if topic is None else _STOPPED.replace("{topic}", topic)

@@ -70,6 +70,10 @@ END $$;
 -- A trigger's request id makes it repeatable: what it ordered the first time is found by it.
 CREATE INDEX job_events_requests ON :schema.job_events
     (stream, (:schema.decoded(state) ->> 'request_id')) WHERE topic = 'job.triggered.1';
+-- Paused and cancelled jobs are found among all others by these events: an index of the jobs' status
+-- would make the end of every one-off touch all indexes of its row.
+CREATE INDEX job_events_stopped ON :schema.job_events (topic, stream)
+    WHERE topic IN ('job.paused.1', 'job.cancelled.1');
 
 CREATE VIEW :schema.log AS
 SELECT e.position, e.recorded_at, e.stream, e.version, e.topic,

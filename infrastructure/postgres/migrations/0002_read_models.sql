@@ -40,6 +40,7 @@ CREATE TABLE :schema.jobs (
     changed_at timestamptz NOT NULL
 ) WITH (fillfactor = 90);
 CREATE INDEX jobs_name ON :schema.jobs (name, id);
+CREATE INDEX jobs_labels ON :schema.jobs USING gin (labels) WHERE labels <> '{}';
 
 -- The execution log: finished occurrences; unfinished ones are in next_runs.
 CREATE TABLE :schema.executions (
@@ -55,6 +56,8 @@ CREATE TABLE :schema.executions (
     kind text NOT NULL
 ) PARTITION BY RANGE (id);
 CREATE INDEX executions_job ON :schema.executions (job_id, id);
+-- What did not simply succeed, in the order of time; costs nothing where all is well.
+CREATE INDEX executions_unusual ON :schema.executions (state, id) WHERE state <> 'succeeded';
 CREATE TABLE :schema.executions_rest PARTITION OF :schema.executions DEFAULT;
 
 CREATE TABLE :schema.dead_letters (

@@ -5,8 +5,7 @@ jobs are in a namespace of their own, which holds nothing else.
 """
 
 import secrets
-import shutil
-import tempfile
+import signal
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -44,11 +43,14 @@ def demo(place: Place, output: Output, seconds: float) -> int:
     from horolog.interface.demo.program import refuse_used, run_demo
     from horolog.interface.demo.tally import Tally
     from horolog.interface.demo.views import chosen_view
+    from horolog.interface.processes.keeper import temporary_folder
     from horolog.interface.scheduler import Scheduler
     from horolog.interface.verification import verify_log
 
+    # A CI system that has had enough sends SIGTERM: what was started is stopped all the same.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:
-        folder = stack.enter_context(_folder())
+        folder = stack.enter_context(temporary_folder())
         settings = stack.enter_context(_servers(place, output, folder))
         scheduler = stack.enter_context(Scheduler(settings=settings))
         refuse_used(scheduler, settings.namespace)
@@ -59,15 +61,6 @@ def demo(place: Place, output: Output, seconds: float) -> int:
             report = verify_log(settings, progress=advance)
     _show(output, told, report)
     return REFUSED if told.complaints or not report.ok else DONE
-
-
-@contextmanager
-def _folder() -> Generator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="horolog-demo-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

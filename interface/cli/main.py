@@ -87,7 +87,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     from horolog.domain.errors import HorologError
 
     # What drivers log is told in our own words where it matters; processes set up logging.
-    logging.getLogger().addHandler(logging.NullHandler())
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
     try:
         status = cli.main(arguments, prog_name="horolog", standalone_mode=False, color=_colour())
         sys.stdout.flush()

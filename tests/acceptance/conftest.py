@@ -1,5 +1,6 @@
 """The real command line on real servers; after each test `horolog verify` must find nothing."""
 
+import io
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -18,6 +20,9 @@ import pytest
 from horolog import Scheduler
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.migrate import migrate
+from horolog.interface.cli.main import run
+from horolog.interface.settings import Settings
+from horolog.interface.verification import verify_log
 
 PATIENCE_S = 30.0
 """How long something may take before a test gives it up; all is well long before."""
@@ -117,6 +122,18 @@ class Horolog:
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 
+    def within(self, *arguments: str, status: int = 0) -> Answer:
+        """As a call, but in this process: for tables of commands that only look or are refused."""
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            with redirect_stdout(out), redirect_stderr(err):
+                ended = run(arguments)
+        answer = Answer(ended, out.getvalue(), err.getvalue())
+        assert answer.status == status, (arguments, answer)
+        return answer
+
     def start(self, *arguments: str) -> Running:
         """Starts a command that goes on until it is stopped; the fixture sees to that."""
         running = Running(list(arguments), self.environment, self.folder)
@@ -170,7 +187,8 @@ def horolog(
         yield commands
     finally:
         commands.stop_all()
-    commands.verify()
+    report = verify_log(Settings.read(database_url, namespace=namespace, environment={}))
+    assert report.ok, report.violations
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """What cannot be is refused in one clear line, with the right exit status, and leaves no event."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.acceptance.conftest import Answer, Horolog
+from tests.acceptance.conftest import Horolog
 
 from horolog import Every, InvalidPayload, InvalidSchedule, Once, Scheduler
 from horolog.infrastructure.postgres.database import Database
@@ -106,22 +105,24 @@ def test_what_is_refused_says_why_in_one_line_and_leaves_no_event(
     populated: Horolog, scheduler: Scheduler
 ) -> None:
     before = scheduler.log()
-
-    def refused(row: tuple[list[str], str]) -> Answer:
-        return populated(*row[0], status=1)
-
-    with ThreadPoolExecutor(3) as pool:
-        answers = pool.map(refused, REFUSED.values())
-    for (_, words), answer in zip(REFUSED.values(), answers, strict=True):
+    for arguments, words in REFUSED.values():
+        answer = populated.within(*arguments, status=1)
         assert words in one_line(answer.err)
         assert answer.out == ""
     assert scheduler.log() == before
 
 
+def test_no_traceback_reaches_a_terminal(populated: Horolog) -> None:
+    arguments, words = REFUSED["a payload that is not JSON"]
+    assert words in one_line(populated(*arguments, status=1).err)
+    arguments, words = WRONG_USAGE["an option with a slip"]
+    assert words in one_line(populated(*arguments, status=2).err)
+
+
 def test_wrong_usage_names_what_is_nearest(populated: Horolog, scheduler: Scheduler) -> None:
     before = scheduler.log()
     for arguments, words in WRONG_USAGE.values():
-        assert words in one_line(populated(*arguments, status=2).err)
+        assert words in one_line(populated.within(*arguments, status=2).err)
     assert scheduler.log() == before
 
 
@@ -161,7 +162,7 @@ def test_a_service_that_is_away_is_status_3(horolog: Horolog) -> None:
 
 def test_a_database_without_the_schema_says_what_to_run(horolog: Horolog) -> None:
     for arguments in (["job", "list"], ["verify"], ["doctor"], ["log"]):
-        answer = horolog(*arguments, "--namespace", "never_made", status=1)
+        answer = horolog.within(*arguments, "--namespace", "never_made", status=1)
         assert "horolog migrate" in answer.err + answer.out
 
 

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 from tests.acceptance.conftest import Horolog, Running, eventually
 
+from horolog import Scheduler
+from horolog.application.health import Instance
 from horolog.infrastructure.embedded import EmbeddedServers
+from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.health import PostgresHealth
 
 
 @pytest.fixture
@@ -24,10 +28,19 @@ def terminal(clean_environment: dict[str, str], tmp_path: Path) -> Generator[Hor
         EmbeddedServers(tmp_path / ".horolog").stop()
 
 
+def instances(database: Database) -> list[Instance]:
+    return PostgresHealth(database).store_health().instances
+
+
 def dev(terminal: Horolog, *arguments: str) -> Running:
     running = terminal.start("dev", *arguments)
     running.wait_for_line(lambda line: "Ctrl-C stops" in line)
     return running
+
+
+def at_home(terminal: Horolog) -> Scheduler:
+    """The public API on the servers of that directory."""
+    return Scheduler(home=str(terminal.folder / ".horolog"))
 
 
 def test_a_second_terminal_sees_its_job_run_and_a_restart_keeps_it(terminal: Horolog) -> None:
@@ -45,8 +58,9 @@ def test_a_second_terminal_sees_its_job_run_and_a_restart_keeps_it(terminal: Hor
     second = dev(terminal)
     kept = terminal("job", "list", "--json").json
     assert [job["key"] for job in kept] == ["ping"]
-    before = len(terminal("occurrence", "list", "--json").json)
-    eventually(lambda: len(terminal("occurrence", "list", "--json").json) > before)
+    with at_home(terminal) as scheduler:
+        position = scheduler.position()
+        eventually(lambda: scheduler.log(after=position, topics="occurrence.succeeded.1"))
     doctor = terminal("doctor", "--json").json
     assert doctor["healthy"], doctor["findings"]
     terminal("job", "pause", "ping")
@@ -64,11 +78,9 @@ def test_your_own_worker_is_found_in_the_directory(terminal: Horolog) -> None:
     )
     running = dev(terminal, "mine:worker")
     terminal("job", "register", "greet", "--in", "0.1", "--payload", '{"name": "you"}')
-    found = eventually(
-        lambda: terminal("occurrence", "list", "--state", "succeeded", "--json").json
-    )
-    shown = terminal("occurrence", "show", found[0]["id"], "--json").json
-    assert shown["result"] == "hello you"
+    with at_home(terminal) as scheduler:
+        found = eventually(lambda: scheduler.occurrences(state="succeeded"))
+        assert scheduler.occurrence(found[0].id).result == "hello you"
     terminal.verify()
     assert running.stop() == 0
 
@@ -77,6 +89,26 @@ def test_a_worker_that_cannot_be_had_ends_it_and_says_why(terminal: Horolog) -> 
     refused = terminal("dev", "no_such_module:worker", status=1)
     assert "no_such_module" in refused.err
     assert EmbeddedServers(terminal.folder / ".horolog").find() is None
+
+
+def test_a_kill_leaves_no_scanner_behind_and_the_next_start_goes_on(terminal: Horolog) -> None:
+    first = dev(terminal)
+    terminal("job", "register", "ping", "--every", "1", "--key", "ping")
+    assert first.stop(signal.SIGKILL) == -signal.SIGKILL
+
+    found = EmbeddedServers(terminal.folder / ".horolog").find()
+    assert found is not None, "the servers outlive it"
+    database = Database(found.database_url, "horolog")
+    try:
+        eventually(lambda: not any(one.alive for one in instances(database)))
+    finally:
+        database.close()
+    dev(terminal)
+    with at_home(terminal) as scheduler:
+        position = scheduler.position()
+        eventually(lambda: scheduler.log(after=position, topics="occurrence.succeeded.1"))
+    terminal("job", "pause", "ping")
+    terminal.verify()
 
 
 def test_the_servers_listen_on_nothing_but_loopback(terminal: Horolog) -> None:

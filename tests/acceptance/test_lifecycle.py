@@ -2,6 +2,8 @@
 
 from tests.acceptance.conftest import Horolog, eventually
 
+from horolog import Scheduler
+
 
 def test_a_job_is_registered_changed_triggered_and_cancelled(horolog: Horolog) -> None:
     job = horolog(
@@ -41,28 +43,28 @@ def test_a_job_is_registered_changed_triggered_and_cancelled(horolog: Horolog) -
     assert horolog("job", "list", "--status", "active", "--json").json == []
 
 
-def test_a_dead_letter_is_found_replayed_and_discarded(horolog: Horolog) -> None:
+def test_a_dead_letter_is_found_replayed_and_discarded(
+    horolog: Horolog, scheduler: Scheduler
+) -> None:
     horolog.start_scanner_and_worker()
     horolog(
         *("job", "register", "poison", "--in", "0.1", "--max-attempts", "2"),
         *("--retry-base", "0.1", "--owner", "team-a"),
     )
 
-    def letters() -> list[dict[str, object]]:
-        return horolog("dead-letters", "list", "--owner", "team-a", "--json").json
-
-    letter = eventually(letters)[0]
+    eventually(lambda: scheduler.dead_letters(owner="team-a"))
+    (letter,) = horolog("dead-letters", "list", "--owner", "team-a", "--json").json
     assert (letter["cause"], letter["attempt"]) == ("exhausted", 2)
     doctor = horolog("doctor", "--json", status=1).json
     assert any("team-a" in finding["do"] for finding in doctor["findings"])
 
     identity = str(letter["id"])
     horolog("dead-letters", "replay", identity, "--reason", "the bug is fixed, we hope")
-    again = eventually(lambda: [one for one in letters() if one["attempt"] == 4])
-    assert again[0]["id"] == identity
+    again = eventually(lambda: [one for one in scheduler.dead_letters() if one.attempt == 4])
+    assert str(again[0].id) == identity
     discarded = horolog("dead-letters", "discard", identity, "--reason", "no", "--json").json
     assert discarded["state"] == "discarded"
-    assert letters() == []
+    assert scheduler.dead_letters() == []
     story = horolog("occurrence", "history", identity).out
     for words in ("dead_lettered", "replayed", "because 'the bug is fixed, we hope'", "discarded"):
         assert words in story
@@ -83,11 +85,11 @@ def test_a_handler_that_nobody_has_waits_and_is_reported(horolog: Horolog) -> No
 
 
 def test_tables_for_people_say_the_same_as_the_json(horolog: Horolog) -> None:
-    job = horolog("job", "register", "ping", "--every", "86400", "--json").json
-    run = horolog("job", "trigger", job["id"], "--json").json
+    job = horolog.within("job", "register", "ping", "--every", "86400", "--json").json
+    run = horolog.within("job", "trigger", job["id"], "--json").json
     for arguments in (["occurrence", "list"], ["occurrence", "show", run["id"]]):
-        text = horolog(*arguments).out
+        text = horolog.within(*arguments).out
         assert run["id"] in text
         assert "scheduled" in text
-    assert "no dead letters" in horolog("dead-letters", "list").out
+    assert "no dead letters" in horolog.within("dead-letters", "list").out
     assert "\x1b[" not in horolog("job", "list").out

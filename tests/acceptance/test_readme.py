@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.acceptance.conftest import HOROLOG, Horolog, eventually
 
+from horolog import Scheduler
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.worker.settings import WorkerSettings
 from horolog.infrastructure.embedded import EmbeddedServers
@@ -62,10 +63,11 @@ def test_the_program_and_the_commands_of_the_readme_run(terminal: Horolog) -> No
         assert command[0] == "horolog"
         assert terminal.ask(*command[1:]).status == 0, command
     terminal.start(*follow[1:]).wait_for_line(lambda line: "occurrence.succeeded" in line)
-    done = eventually(lambda: terminal("occurrence", "list", "--state", "succeeded", "--json").json)
-    shown = [terminal("occurrence", "show", one["id"], "--json").json for one in done]
-    charged = [one for one in shown if one["result"] != "pong"]
-    assert charged[0]["result"] == {"charged": "10 to ann", "key": charged[0]["id"]}
+    with Scheduler(home=str(terminal.folder / ".horolog")) as scheduler:
+        billed = scheduler.job("bill-ann")
+        (run,) = eventually(lambda: scheduler.occurrences(job_id=billed.id, state="succeeded"))
+        result = scheduler.occurrence(run.id).result
+    assert result == {"charged": "10 to ann", "key": str(run.id)}
 
     found = EmbeddedServers(terminal.folder / ".horolog").find()
     assert found is not None

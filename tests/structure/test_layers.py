@@ -73,6 +73,18 @@ def test_each_module_says_which_piece_it_is(layer: str) -> None:
 
 
 @pytest.mark.parametrize("layer", LAYERS)
+def test_each_folder_is_a_package(layer: str) -> None:
+    bare = sorted(
+        {
+            str(path.parent.relative_to(ROOT))
+            for path in modules(layer)
+            if not (path.parent / "__init__.py").exists()
+        }
+    )
+    assert bare == [], "a wheel would leave them out"
+
+
+@pytest.mark.parametrize("layer", LAYERS)
 def test_the_package_leads_to_the_layer(layer: str) -> None:
     link = ROOT / "src" / "horolog" / layer
     assert link.is_symlink(), f"{link} is no link: was the repository cloned without them?"

@@ -1,0 +1,127 @@
+"""What needs attention is said together with what to do; what heals by itself needs nothing."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from horolog.application.diagnosis import findings
+from horolog.application.health import (
+    DeadLetterDepth,
+    Follower,
+    Instance,
+    QueueDepth,
+    QueueHealth,
+    StoreHealth,
+    Waiting,
+)
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+SCANNER = Instance("s1", "scanner", NOW, True)
+WORKER = Instance("w1", "worker", NOW, True, handlers=["ping"])
+
+WELL = StoreHealth(
+    server="18.6",
+    schema=4,
+    schema_of_code=4,
+    clock_offset_s=0.0,
+    round_trip_s=0.001,
+    position=100,
+    jobs={"active": 3},
+    late_fires=0,
+    lateness_s=0.0,
+    overdue_looks=0,
+    partitions=64,
+    unowned=0,
+    leaders={"s1": 64},
+    unpublished=0,
+    instances=[SCANNER, WORKER],
+)
+QUEUE = QueueHealth("2.15.1", True, 0, 0, 500_000, [QueueDepth("default", 0, 0, 0)])
+
+
+def attention(store: StoreHealth | None, queue: QueueHealth | None = QUEUE) -> list[str]:
+    return [f"{one.what}: {one.do}" for one in findings(store, queue) if one.needs_attention]
+
+
+def test_a_healthy_system_needs_nothing() -> None:
+    assert findings(WELL, QUEUE) == []
+
+
+def test_an_empty_namespace_needs_no_scanner() -> None:
+    empty = replace(WELL, jobs={}, instances=[], leaders={}, unowned=64)
+    assert attention(empty) == []
+
+
+def test_jobs_without_a_scanner_are_told() -> None:
+    (told,) = attention(replace(WELL, instances=[WORKER], unowned=64))
+    assert "nothing fires: run horolog scanner" in told
+
+
+def test_partitions_without_a_leader_are_told_while_scanners_live() -> None:
+    (told,) = attention(replace(WELL, unowned=3))
+    assert "3 of 64 partitions" in told
+
+
+def test_claims_that_no_worker_takes_are_told() -> None:
+    waiting = [Waiting("ping", "default", "claimed", 5, 1.0)]
+    (told,) = attention(replace(WELL, instances=[SCANNER], waiting=waiting))
+    assert "run horolog worker" in told
+
+
+def test_a_handler_that_no_living_worker_has_is_named() -> None:
+    waiting = [
+        Waiting("ping", "default", "claimed", 5, 1.0),
+        Waiting("pong", "default", "claimed", 2, 1.0),
+        Waiting("later", "default", "scheduled", 1, -60.0),
+    ]
+    (told,) = attention(replace(WELL, waiting=waiting))
+    assert "2 occurrences wait for handler 'pong'" in told
+
+
+def test_a_worker_that_does_not_say_what_it_handles_is_given_the_benefit() -> None:
+    silent = replace(WORKER, handlers=None)
+    waiting = [Waiting("pong", "default", "claimed", 2, 1.0)]
+    assert attention(replace(WELL, instances=[SCANNER, silent], waiting=waiting)) == []
+
+
+def test_lateness_counts_from_where_a_takeover_no_longer_explains_it() -> None:
+    assert attention(replace(WELL, late_fires=4, lateness_s=1.0)) == []
+    (told,) = attention(replace(WELL, late_fires=4, lateness_s=60.0))
+    assert "4 fires are late, the oldest by 60 s" in told
+
+
+def test_clocks_that_differ_are_told_with_their_side() -> None:
+    assert attention(replace(WELL, clock_offset_s=0.4)) == []
+    (ahead,) = attention(replace(WELL, clock_offset_s=-3.0))
+    assert "3.0 s ahead of the database's" in ahead
+    (behind,) = attention(replace(WELL, clock_offset_s=3.0))
+    assert "3.0 s behind the database's" in behind
+
+
+def test_dead_letters_are_told_by_owner() -> None:
+    letters = [DeadLetterDepth("ann", 2, NOW), DeadLetterDepth(None, 1, NOW)]
+    told = attention(replace(WELL, dead_letters=letters))
+    assert "dead-letters list --owner ann" in told[0]
+    assert "owned by nobody" in told[1]
+
+
+def test_looks_that_nobody_took_are_told() -> None:
+    (told,) = attention(replace(WELL, overdue_looks=7))
+    assert "7 claims or attempts" in told
+
+
+def test_what_heals_by_itself_is_told_and_needs_nothing() -> None:
+    store = replace(WELL, unpublished=3, followers=[Follower("mine", 90, 10)])
+    found = findings(store, replace(QUEUE, stream=False))
+    assert len(found) == 3
+    assert not any(one.needs_attention for one in found)
+
+
+def test_a_stream_that_is_nearly_full_is_told() -> None:
+    (told,) = attention(WELL, replace(QUEUE, messages=480_000))
+    assert "add workers" in told
+
+
+def test_a_service_that_is_away_is_told_with_its_error() -> None:
+    found = findings(None, None, store_error="refused", queue_error="no route")
+    assert ["refused" in found[0].what, "no route" in found[1].what] == [True, True]
+    assert all(one.needs_attention for one in found)

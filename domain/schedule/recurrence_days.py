@@ -2,8 +2,8 @@
 
 python-dateutil expands one month or one year at a time and is never asked for more: left to itself
 it searches a rule that never fires to the year 9999, and walks to a late date from the very first.
-A month's days depend on its shape alone, a year's on its own and its neighbours' length (weeks cross
-the year); both are kept.
+A month's days depend on its shape alone, a year's on its own and its neighbours' length (weeks
+cross the year); both are kept.
 """
 
 from bisect import bisect_left

@@ -63,4 +63,6 @@ def _nearest(name: str) -> list[str]:
     cities = sorted(known for low, known in by_lower.items() if low.split("/")[-1] == spelled)
     if cities:
         return cities[:3]
+    if len(spelled) <= 4:
+        return []  # an abbreviation is shared by many zones; none is nearer than another
     return [by_lower[low] for low in get_close_matches(spelled, sorted(by_lower), 3, 0.6)]

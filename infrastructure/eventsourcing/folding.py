@@ -21,7 +21,6 @@ from horolog.application.decision import (
 )
 from horolog.application.states import ReadsStates
 from horolog.domain.errors import UnreadableEvent, VersionConflict
-from horolog.domain.ids import OccurrenceKind, occurrence_id
 from horolog.domain.job import JobState, advance
 from horolog.domain.job import evolve as evolve_job
 from horolog.domain.job_events import (
@@ -34,6 +33,7 @@ from horolog.domain.job_events import (
 from horolog.domain.occurrence import OccurrenceState, ordered
 from horolog.domain.occurrence import evolve as evolve_occurrence
 from horolog.domain.occurrence_events import Claimed, DeadLettered, OccurrenceEvent
+from horolog.domain.orders import ordered_by
 from horolog.domain.partition import Elected, PartitionEvent, PartitionState
 from horolog.projections.rows import job_next_run, job_row, occurrence_next_run
 
@@ -114,23 +114,9 @@ class Folding:
         if state is not None and isinstance(event, FiresSkipped) and event.fires < state.fires:
             change.after = advance(change.after, state.next_fire, state.fires)
         change.events.append(event)
-        self._order(change.after, event)
-
-    def _order(self, job: JobState, event: JobEvent) -> None:
-        """What a trigger or a backfill orders waits in the index until it is claimed."""
-        match event:
-            case Triggered():
-                self._wait(job, event.occurrence_id, event.fire_time, "trigger")
-            case BackfillRequested():
-                for fire in event.fires:
-                    self._wait(job, occurrence_id(job.id, fire), fire, "backfill")
-            case _:
-                pass
-
-    def _wait(self, job: JobState, identity: UUID, fire: datetime, kind: OccurrenceKind) -> None:
-        due = self.now() if kind == "backfill" else fire
-        state = ordered(identity, job.id, job.partition, fire, kind, due=due)
-        self._occurrences[identity] = Change(None, state, [])
+        if isinstance(event, Triggered | BackfillRequested):
+            for waiting in ordered_by(change.after, event, self.now()):
+                self._occurrences[waiting.id] = Change(None, waiting, [])
 
     def _add_to_occurrence(self, new: NewEvent, event: OccurrenceEvent) -> None:
         if new.stream not in self._occurrences:

@@ -18,7 +18,7 @@ from horolog.application.decision import (
     decide_on_occurrence,
 )
 from horolog.domain.definition import JobDefinition
-from horolog.domain.ids import OccurrenceKind, occurrence_id
+from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState
 from horolog.domain.job_events import (
     BackfillRequested,
@@ -45,6 +45,7 @@ from horolog.domain.occurrence_events import (
     Snoozed,
     Succeeded,
 )
+from horolog.domain.orders import ordered_by
 from horolog.domain.schedule import Every
 from horolog.infrastructure.eventsourcing.recorder import PostgresLogRecorder
 from horolog.infrastructure.postgres.database import Database
@@ -62,7 +63,7 @@ DEAD = DeadLettered(cause="hopeless", owner="billing", kind="permanent", error="
 # Without what only the clock of the one or the other database can say.
 ROWS = (
     """SELECT 'next run', id, job_id, partition, look, state, kind, version, fire_time, attempt,
-              failures, fires, CASE WHEN NOT look AND kind <> 'backfill' THEN due_at END
+              failures, fires, CASE WHEN NOT look THEN due_at END
        FROM :schema.next_runs ORDER BY id""",
     """SELECT 'job', id, key, version, status, partition, name, queue, owner, labels,
               definition::text, held_fire, fires FROM :schema.jobs ORDER BY id""",
@@ -80,14 +81,11 @@ class Life:
         self._log = PostgresLog(database)
         self._states = PostgresStates(database)
 
-    def change(self, job_id: UUID, *events: JobEvent, orders: OccurrenceKind | None = None) -> None:
+    def change(self, job_id: UUID, *events: JobEvent) -> None:
         decision, after = decide_on_job(self._states.job(job_id), job_id, events)
         for event in events:
-            if isinstance(event, Triggered):
-                self._order(decision, after, event.occurrence_id, event.fire_time, "trigger")
-            if isinstance(event, BackfillRequested):
-                for fire in event.fires:
-                    self._order(decision, after, occurrence_id(job_id, fire), fire, "backfill")
+            for state in ordered_by(after, event, START):
+                decision.next_runs.append(occurrence_next_run(state))
         self._append(decision)
 
     def fire(self, job_id: UUID, *skipped: FiresSkipped, count: int = 1) -> list[OccurrenceState]:
@@ -118,6 +116,7 @@ class Life:
             token=1,
             window=30.0,
             kind=before.kind,
+            definition_version=before.definition_version,
         )
 
     def go_on(self, before: OccurrenceState, *events: OccurrenceEvent) -> OccurrenceState:
@@ -129,17 +128,6 @@ class Life:
         state = self._states.occurrence(identity)
         assert state is not None
         return state
-
-    def _order(
-        self,
-        decision: Decision,
-        job: JobState,
-        identity: UUID,
-        at: datetime,
-        kind: OccurrenceKind,
-    ) -> None:
-        state = ordered(identity, job.id, job.partition, at, kind)
-        decision.next_runs.append(occurrence_next_run(state))
 
     def _append(self, decision: Decision) -> None:
         assert self._log.append([decision]).verdicts == ["accepted"]
@@ -186,7 +174,15 @@ def live(life: Life) -> None:
     for identity, at in zip(ids, ats, strict=True):
         life.change(c, Triggered(occurrence_id=identity, fire_time=at, request_id="x"))
     missed = [START - 2 * MINUTE, START - MINUTE]
-    life.change(c, BackfillRequested(start=missed[0], end=missed[-1], fires=missed))
+    asked = BackfillRequested(
+        start=missed[0],
+        end=missed[-1],
+        fires=missed,
+        due=START + 60 * MINUTE,
+        spacing_s=5.0,
+        definition_version=1,
+    )
+    life.change(c, asked)
     order = life.found(ids[0])
     life.go_on(order, life.claim_again(order, 3))
     life.go_on(life.found(ids[1]), Skipped(cause="cancelled"))

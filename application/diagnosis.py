@@ -69,7 +69,7 @@ def _store(store: StoreHealth) -> Iterator[Finding]:
         owner = letters.owner or "nobody"
         option = f" --owner {letters.owner}" if letters.owner else ""
         yield Finding(
-            f"{_count(letters.depth)} dead letters are owned by {owner}, the oldest since"
+            f"dead letters of {owner}: {_count(letters.depth)}, the oldest since"
             f" {letters.oldest.isoformat(timespec='seconds')}",
             f"horolog dead-letters list{option}, then replay or discard",
         )
@@ -88,6 +88,12 @@ def _processes(store: StoreHealth) -> Iterator[Finding]:
             f"{store.unowned} of {store.partitions} partitions have no leader",
             "wait for one lease; if it stays so, read the scanners' output",
         )
+    for scanner in scanners:
+        if problem := scanner.details.get("queue_away"):
+            yield Finding(
+                f"scanner {scanner.instance} cannot publish: {problem}",
+                "see whether NATS runs, answers that machine and has room",
+            )
     if not store.alive("worker") and any(one.state == "claimed" for one in store.waiting):
         yield Finding(
             "no worker is alive: what is claimed waits", "run horolog worker module:worker"
@@ -97,17 +103,17 @@ def _processes(store: StoreHealth) -> Iterator[Finding]:
 def _lateness(store: StoreHealth) -> Iterator[Finding]:
     if store.late_fires and store.lateness_s > LATE_S:
         yield Finding(
-            f"{_count(store.late_fires)} fires are late, the oldest by {store.lateness_s:.0f} s",
+            f"late fires: {_count(store.late_fires)}, the oldest by {store.lateness_s:.0f} s",
             "see whether the scanners are alive and NATS answers; add scanners if it grows",
         )
     if store.overdue_looks:
         yield Finding(
-            f"{_count(store.overdue_looks)} claims or attempts are past their window or lease by"
-            f" more than {STUCK_S:.0f} s and nobody has looked",
+            f"claims or attempts past their window or lease by more than {STUCK_S:.0f} s, at which"
+            f" nobody has looked: {_count(store.overdue_looks)}",
             "see whether a scanner leads their partitions",
         )
     if store.unpublished:
-        yield Finding(f"{_count(store.unpublished)} claims are not known to be in the queue yet")
+        yield Finding(f"claims not known to be in the queue yet: {_count(store.unpublished)}")
 
 
 def _handlers(store: StoreHealth) -> Iterator[Finding]:
@@ -122,7 +128,7 @@ def _handlers(store: StoreHealth) -> Iterator[Finding]:
             waiting[one.name] = waiting.get(one.name, 0) + one.count
     for name, count in waiting.items():
         yield Finding(
-            f"{_count(count)} occurrences wait for handler {name!r}, which no living worker has",
+            f"waiting for handler {name!r}, which no living worker has: {_count(count)}",
             f"run a worker that handles {name!r}, or cancel the job",
         )
 

@@ -99,7 +99,8 @@ def _show(
 def _store_fields(settings: "Settings", store: "StoreHealth | None") -> dict[str, Any]:
     if store is None:
         return {"namespace": settings.namespace, "postgres": "see below"}
-    alive = {role: len(store.alive(role)) for role in ("scanner", "worker")}
+    scanners, workers = store.alive("scanner"), store.alive("worker")
+    late_s = [late for one in scanners if isinstance(late := one.details.get("lateness_s"), float)]
     leaders = ", ".join(f"{name} {count}" for name, count in sorted(store.leaders.items()))
     return {
         "namespace": settings.namespace,
@@ -108,9 +109,10 @@ def _store_fields(settings: "Settings", store: "StoreHealth | None") -> dict[str
         "clock": f"the database's is {store.clock_offset_s * 1000:+.1f} ms from this machine's",
         "log": f"{store.position} events; the inline projections are level with it",
         "jobs": ", ".join(f"{count} {status}" for status, count in sorted(store.jobs.items())),
-        "alive": f"{alive['scanner']} scanners, {alive['worker']} workers",
+        "alive": f"scanners {len(scanners)}, workers {len(workers)}",
         "partitions": f"{store.partitions}, of which {store.unowned} without a leader",
         "leaders": leaders,
+        "last claims": f"at most {max(late_s) * 1000:.1f} ms late" if late_s else None,
         "late fires": f"{store.late_fires}, the oldest by {store.lateness_s:.3f} s"
         if store.late_fires
         else "none",

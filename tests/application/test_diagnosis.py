@@ -74,7 +74,8 @@ def test_a_handler_that_no_living_worker_has_is_named() -> None:
         Waiting("later", "default", "scheduled", 1, -60.0),
     ]
     (told,) = attention(replace(WELL, waiting=waiting))
-    assert "2 occurrences wait for handler 'pong'" in told
+    assert "waiting for handler 'pong'" in told
+    assert ": 2:" in told
 
 
 def test_a_worker_that_does_not_say_what_it_handles_is_given_the_benefit() -> None:
@@ -83,10 +84,16 @@ def test_a_worker_that_does_not_say_what_it_handles_is_given_the_benefit() -> No
     assert attention(replace(WELL, instances=[SCANNER, silent], waiting=waiting)) == []
 
 
+def test_a_scanner_that_cannot_publish_is_told_with_its_words() -> None:
+    stuck = replace(SCANNER, details={"queue_away": "the stream is full"})
+    (told,) = attention(replace(WELL, instances=[stuck, WORKER]))
+    assert "scanner s1 cannot publish: the stream is full" in told
+
+
 def test_lateness_counts_from_where_a_takeover_no_longer_explains_it() -> None:
     assert attention(replace(WELL, late_fires=4, lateness_s=1.0)) == []
     (told,) = attention(replace(WELL, late_fires=4, lateness_s=60.0))
-    assert "4 fires are late, the oldest by 60 s" in told
+    assert "late fires: 4, the oldest by 60 s" in told
 
 
 def test_clocks_that_differ_are_told_with_their_side() -> None:
@@ -101,12 +108,12 @@ def test_dead_letters_are_told_by_owner() -> None:
     letters = [DeadLetterDepth("ann", 2, NOW), DeadLetterDepth(None, 1, NOW)]
     told = attention(replace(WELL, dead_letters=letters))
     assert "dead-letters list --owner ann" in told[0]
-    assert "owned by nobody" in told[1]
+    assert "of nobody: 1" in told[1]
 
 
 def test_looks_that_nobody_took_are_told() -> None:
     (told,) = attention(replace(WELL, overdue_looks=7))
-    assert "7 claims or attempts" in told
+    assert "nobody has looked: 7" in told
 
 
 def test_what_heals_by_itself_is_told_and_needs_nothing() -> None:

@@ -1,8 +1,9 @@
 """An occurrence, as a client sees it: one firing of a job, and what has become of it."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 from horolog.application.answers.plain import plain
@@ -41,6 +42,7 @@ class Occurrence:
     error: str | None = None
     seconds: float | None = None
     reason: str | None = None
+    jittered_at: datetime | None = None
 
     @classmethod
     def of(cls, state: OccurrenceState, *, finished_at: datetime | None = None) -> "Occurrence":
@@ -62,3 +64,36 @@ class Occurrence:
     def to_dict(self) -> dict[str, Any]:
         """A JSON document."""
         return plain(self)
+
+
+class LastWords(TypedDict):
+    worker: str | None
+    result: Any
+    error: str | None
+    seconds: float | None
+    reason: str | None
+
+
+def last_words(topic: str | None, state: bytes | None) -> LastWords:
+    """What an occurrence's last event says of it, as fields of the answer."""
+    says: dict[str, Any] = {} if state is None else json.loads(state)
+    return LastWords(
+        worker=says.get("actor") if topic in _OF_A_WORKER else None,
+        result=says.get("result"),
+        error=says.get("error"),
+        seconds=says.get("seconds"),
+        reason=says.get("cause") or says.get("reason"),
+    )
+
+
+def meant_for(first_state: bytes | None) -> datetime | None:
+    """When the first claim, if there is one, says that the occurrence was meant to begin."""
+    if first_state is None or b'"due"' not in first_state:
+        return None
+    due = json.loads(first_state).get("due")
+    return None if due is None else datetime.fromisoformat(due)
+
+
+_OF_A_WORKER = frozenset(
+    {"occurrence.attempted.1", "occurrence.succeeded.1", "occurrence.failed.1"}
+)

@@ -7,15 +7,15 @@ dropped, counted, and logged; the log has the truth.
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from horolog.application.decision import Decision, decide_on_occurrence
 from horolog.application.log import Verdict
 from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.classify import Classification
 from horolog.application.worker.counting import Counting
-from horolog.application.worker.group_commit import GroupCommit
+from horolog.application.worker.group_commit import Settled
 from horolog.application.worker.raised import Retryable, Snooze
 from horolog.application.worker.results import storable_result
 from horolog.domain.errors import InvalidPayload
@@ -36,12 +36,24 @@ log = logging.getLogger("horolog.worker")
 MAX_ERROR_LENGTH = 8_000
 
 
+class Commits(Protocol):
+    """Where outcomes go: a group commit, or in a simulation the log itself."""
+
+    def submit(self, decision: Decision, settled: Settled) -> None:
+        """Appends the decision soon; ``settled`` is told what became of it."""
+        ...
+
+    def now(self) -> datetime:
+        """Now, by the log's clock."""
+        ...
+
+
 class Finishing:
     """Turns the ends of handlers into outcomes in the log. For the event loop's thread."""
 
     def __init__(
         self,
-        commit: GroupCommit,
+        commit: Commits,
         classification: Classification,
         counting: Counting,
         *,

@@ -4,12 +4,11 @@ Ids begin with the fire time, so a range of time is a range of ids, and a page i
 of an index. The last event of each row of the page is looked up by its key for what it says.
 """
 
-import json
 from datetime import datetime, timedelta
 from typing import Any, cast, get_args
 from uuid import UUID
 
-from horolog.application.answers.occurrence import Occurrence
+from horolog.application.answers.occurrence import Occurrence, last_words, meant_for
 from horolog.application.queries.ports import OccurrenceFilter
 from horolog.domain.ids import OccurrenceKind, fire_time_floor
 from horolog.domain.occurrence import FINISHED, Phase
@@ -38,11 +37,12 @@ _ONE_UNFINISHED = """
      FROM :schema.next_runs x WHERE x.kind <> 'job' AND {range} {filters} {direction}
      LIMIT %(limit)s)
 """
-# The primary key of the month's events, once for each row of the page.
+# The primary key of the month's events, twice for each row of the page: its last word, its first.
 _PAGE = """
-    SELECT o.*, e.recorded_at, e.topic, e.state
+    SELECT o.*, e.recorded_at, e.topic, e.state, f.state
     FROM (SELECT * FROM ({both}) AS either ORDER BY id {direction} LIMIT %(limit)s) AS o
     LEFT JOIN :schema.occurrence_events e ON e.stream = o.id AND e.version = o.version
+    LEFT JOIN :schema.occurrence_events f ON f.stream = o.id AND f.version = 1
     ORDER BY o.id {direction}
 """
 _LOWEST, _HIGHEST = UUID(int=0), UUID(int=(1 << 128) - 1)
@@ -116,8 +116,7 @@ def _next_ms(moment: datetime) -> datetime:
 
 
 def _occurrence(row: Row) -> Occurrence:
-    recorded_at, topic, state = row[11:]
-    says: dict[str, Any] = {} if state is None else json.loads(bytes(state))
+    recorded_at, topic, state, first_state = row[11:]
     return Occurrence(
         id=row[0],
         job_id=row[1],
@@ -131,14 +130,6 @@ def _occurrence(row: Row) -> Occurrence:
         due_at=row[9],
         finished_at=row[10],
         since=recorded_at,
-        worker=says.get("actor") if topic in _OF_A_WORKER else None,
-        result=says.get("result"),
-        error=says.get("error"),
-        seconds=says.get("seconds"),
-        reason=says.get("cause") or says.get("reason"),
+        **last_words(topic, state),
+        jittered_at=meant_for(first_state),
     )
-
-
-_OF_A_WORKER = frozenset(
-    {"occurrence.attempted.1", "occurrence.succeeded.1", "occurrence.failed.1"}
-)

@@ -23,6 +23,7 @@ from horolog.domain.job_events import (
     Rescheduled,
     Resumed,
     Triggered,
+    ZoneDataChanged,
 )
 from horolog.domain.occurrence_events import (
     Attempted,
@@ -141,7 +142,7 @@ def _of_job(event: JobEvent) -> str:
             return schedule_text(event.definition.schedule) + first
         case Rescheduled():
             return schedule_text(event.schedule)
-        case Resumed():
+        case Resumed() | ZoneDataChanged():
             return f"next at {text(event.next_fire)}" if event.next_fire else ""
         case PayloadChanged():
             return _short(text(event.payload))
@@ -150,7 +151,8 @@ def _of_job(event: JobEvent) -> str:
         case Triggered():
             return f"one run at {text(event.fire_time)}"
         case BackfillRequested():
-            return f"{len(event.fires)} runs, {text(event.start)} to {text(event.end)}"
+            then = f", as of version {event.definition_version}" if event.definition_version else ""
+            return f"{len(event.fires)} runs, {text(event.start)} to {text(event.end)}{then}"
         case FiresSkipped():
             return f"{event.count} from {text(event.first)} to {text(event.last)}: {event.cause}"
         case _:
@@ -160,7 +162,8 @@ def _of_job(event: JobEvent) -> str:
 def _of_occurrence(event: Event) -> str:
     match event:
         case Claimed():
-            return f"attempt {event.attempt} of {text(event.fire_time)}, token {event.token}"
+            due = f", due {text(event.due)}" if event.due else ""
+            return f"attempt {event.attempt} of {text(event.fire_time)}{due}, token {event.token}"
         case Attempted():
             return f"attempt {event.attempt}"
         case Succeeded():

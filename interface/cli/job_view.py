@@ -54,6 +54,7 @@ def show_occurrence(output: Output, occurrence: "Occurrence") -> None:
             "job": str(occurrence.job_id),
             "state": occurrence.state,
             "fire time": occurrence.fire_time,
+            "meant to begin": occurrence.jittered_at,
             "ordered by": occurrence.kind,
             "attempt": occurrence.attempt,
             "due": occurrence.due_at,

@@ -1,0 +1,33 @@
+"""What was ordered before, found in the log in memory."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from horolog.domain.event import read_event
+from horolog.domain.job_events import Triggered
+from horolog.infrastructure.simulated.log import SimulatedLog
+
+
+class SimulatedOrders:
+    """As :class:`FindsTriggers` and :class:`FindsOccurrences` promise."""
+
+    def __init__(self, log: SimulatedLog) -> None:
+        self._tables = log.tables
+
+    def triggered(self, job_id: UUID, request_id: str) -> UUID | None:
+        for stored in self._tables.streams.get(job_id, []):
+            if stored.topic == Triggered.topic:
+                event = read_event(stored.topic, stored.state)
+                if isinstance(event, Triggered) and event.request_id == request_id:
+                    return event.occurrence_id
+        return None
+
+    def existing(self, ids: Sequence[UUID]) -> set[UUID]:
+        tables = self._tables
+        return {
+            identity
+            for identity in ids
+            if identity in tables.next_runs
+            or identity in tables.executions
+            or identity in tables.streams
+        }

@@ -9,6 +9,7 @@ newer leader was elected: the partition is given up.
 
 import logging
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
@@ -67,6 +68,15 @@ class Appends(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How many entries were drawn, and in how many seconds something is due; ``None``: nothing is
+    known to be, or nothing can be claimed for now."""
+
+    drawn: int = 0
+    wait_s: float | None = None
+
+
 class Claiming:
     """Claims what the agenda holds due; one :meth:`step` is one batch."""
 
@@ -98,35 +108,44 @@ class Claiming:
         self._seen_waiting: dict[UUID, tuple[datetime, int]] = {}
         self._refused: dict[UUID, int] = {}
         self._set_aside: dict[UUID, int] = {}
+        self._drawn = 0
         self.lateness_s = 0.0
         """How late the latest entry of the last batch was."""
 
-    async def step(self) -> float | None:
-        """Claims one batch; seconds until something is due, ``None`` while nothing can be claimed:
-        nothing is known to be due, or the outbox is full."""
+    async def step(self, *, least: int = 1) -> Turn:
+        """Claims one batch, if at least so much is due and there is room for it in the outbox.
+
+        Several may run at once: while one batch is in the log, the next is read and decided.
+        """
         tokens = self._territory.trusted(self._clock.monotonic())
         if not tokens or not self._time.known:
-            return None
-        limit = min(self._settings.claim_batch, self._outbox.room)
-        if limit == 0:
+            return Turn()
+        limit = min(self._settings.claim_batch, self._outbox.room - self._drawn)
+        if limit <= 0:
             self._signals.emit("held_back")
-            return None
+            return Turn()
         now_us = self._time.now_us()
+        self._agenda.release(now_us)
+        if least > 1 and self._agenda.waiting < least:
+            return Turn()
         entries = self._agenda.draw(now_us, limit, tokens)
         if entries:
             self.lateness_s = (now_us - min(entry.due_us for entry in entries)) / 1e6
             await self.claim(entries, tokens)
         due = self._agenda.next_due(tokens)
-        return None if due is None else max(0.0, (due - self._time.now_us()) / 1e6)
+        wait_s = None if due is None else max(0.0, (due - self._time.now_us()) / 1e6)
+        return Turn(len(entries), wait_s)
 
     async def claim(self, entries: list[Entry], tokens: dict[int, int]) -> None:
         """One batch that was drawn; where the store is away it stays due."""
         done = False
+        self._drawn += len(entries)
         try:
             rows = await self._read(self._in_order(entries))
             await self._decide(rows, tokens)
             done = True
         finally:
+            self._drawn -= len(entries)
             self._agenda.settle(entries)
             if not done:
                 for entry in entries:

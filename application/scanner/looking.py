@@ -129,6 +129,8 @@ class Looking:
 
     async def look_at_queue(self) -> None:
         """Notices a stream that was made anew, or that lost its end."""
+        # As it was before we asked: what is confirmed while the answer travels lies behind it.
+        highest = dict(self._sent.highest)
         try:
             state = await self._queue.look()
         except QueueUnavailable as error:
@@ -136,7 +138,7 @@ class Looking:
             return
         self.queue_away = ""
         before, self._life = self._life, state.life
-        shrunk = state.last_seq < self._sent.highest.get(state.life, 0)
+        shrunk = state.last_seq < highest.get(state.life, 0)
         self._sent.expire(self._clock.monotonic())
         if before is None or (before == state.life and not shrunk):
             return

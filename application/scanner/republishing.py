@@ -83,6 +83,11 @@ class Republishing:
         territory.gained.append(self._take_over)
         territory.lost.append(self._leave)
 
+    @property
+    def pending(self) -> bool:
+        """Whether there is something to go through."""
+        return bool(self._rounds or self._wanted)
+
     def everything(self) -> None:
         """The queue may have lost anything: all claims of all partitions are gone through."""
         self._rounds = [round_ for round_ in self._rounds if round_.batch is not None]
@@ -94,7 +99,7 @@ class Republishing:
 
     async def step(self) -> float | None:
         """Goes through one page; ``None`` when there is nothing to go through."""
-        if not (self._rounds or self._wanted):
+        if not self.pending:
             return None
         if self._outbox.room == 0:
             return FULL_PAUSE_S

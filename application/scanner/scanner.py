@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 
 from horolog.application.scanner.agenda import Agenda
-from horolog.application.scanner.claiming import Claiming
+from horolog.application.scanner.claiming import Claiming, Turn
 from horolog.application.scanner.clock import Clock
 from horolog.application.scanner.leadership import Leadership
 from horolog.application.scanner.looking import Looking
@@ -80,7 +80,8 @@ class Scanner:
         self._details = details
         self._stopping = asyncio.Event()
         self._wakes = {
-            name: asyncio.Event() for name in ("lead", "sweep", "claim", "publish", "republish")
+            name: asyncio.Event()
+            for name in ("lead", "sweep", "claim", "claim_full", "publish", "republish")
         }
         self._still = asyncio.Event()
 
@@ -91,8 +92,9 @@ class Scanner:
             group.create_task(self._repeat(self._lead, self._wakes["lead"]))
             group.create_task(self._repeat(self._read, self._wakes["sweep"]))
             group.create_task(self._repeat(self._claim, self._wakes["claim"]))
+            group.create_task(self._repeat(self._claim_full, self._wakes["claim_full"]))
             group.create_task(self._repeat(self._republish, self._wakes["republish"]))
-            group.create_task(self._repeat(self._looking.step, self._still))
+            group.create_task(self._repeat(self._look, self._still))
             group.create_task(self._repeat(self._publish, self._wakes["publish"]))
             group.create_task(self._repeat(self._mark, self._still))
             group.create_task(self._listen())
@@ -118,35 +120,65 @@ class Scanner:
 
     async def _lead(self) -> float:
         self._details.update(self.account())
+        led = set(self.parts.territory.terms)
         pause = await self._leadership.step()
-        self._wake("sweep", "republish")
+        if led != set(self.parts.territory.terms):
+            self._wake("sweep", "republish")
+        self._wake("claim")  # the leases are trusted for longer now
         return pause
+
+    # Who has made progress wakes who can go on from there, and nobody else: two loops that woke
+    # each other for nothing would never rest.
 
     async def _read(self) -> float:
         pause = await self._sweep.step()
-        self._wake("claim")
+        if self._sweep.taken:
+            self._wake("claim", "claim_full")
         return pause
 
     async def _claim(self) -> float:
-        unfinished = self._sweep.unfinished
-        pause = await self._claiming.step()
-        if len(self._outbox):
-            self._wake("publish")
-        if unfinished:
-            self._wake("sweep")
-        return NEVER_S if pause is None else pause
+        return self._after(await self._claiming.step())
+
+    async def _claim_full(self) -> float:
+        """A second batch while the first is in the log, but only a full one: small ones would only
+        be more commits."""
+        turn = await self._claiming.step(least=self._settings.claim_batch)
+        self._after(turn)
+        return 0.0 if turn.drawn else NEVER_S
+
+    def _after(self, turn: Turn) -> float:
+        if turn.drawn:
+            self._wake("publish", "claim_full")
+            if self._sweep.unfinished:
+                self._wake("sweep")
+        return NEVER_S if turn.wait_s is None else turn.wait_s
 
     async def _publish(self) -> float:
         held_back = self._outbox.room == 0
         pause = await self._publishing.step()
         if held_back and self._outbox.room:
-            self._wake("claim", "republish")
+            self._wake("claim", "claim_full")
+        if self._republishing.pending:
+            self._wake("republish")
         return NEVER_S if pause is None else pause
 
     async def _republish(self) -> float:
         pause = await self._republishing.step()
-        self._wake("publish")
+        if len(self._outbox):
+            self._wake("publish")
         return NEVER_S if pause is None else pause
+
+    async def _look(self) -> float:
+        pause = await self._looking.step()
+        self._pass_on()
+        return pause
+
+    def _pass_on(self) -> None:
+        """What was found to be missing in the queue goes there."""
+        if self._republishing.pending:
+            self._wake("republish")
+        if len(self._outbox):
+            self._wake("publish")
 
     async def _mark(self) -> float:
         await self._publishing.mark()

@@ -79,11 +79,14 @@ class Sweep:
         self._signals = signals
         self._readings: dict[int, _Reading] = {}
         self._next_pass = clock.monotonic()
+        self.taken = 0
+        """How many entries the last step brought."""
         territory.gained.append(self._begin)
         territory.lost.append(self._end)
 
     async def step(self) -> float:
         """Reads one page of what is wanted; seconds until the next step, 0 where there is more."""
+        self.taken = 0
         if not self._readings:
             return self._settings.sweep_s
         self._forgotten()
@@ -176,6 +179,7 @@ class Sweep:
             if reading is None:
                 continue
             taken = self._take(page)
+            self.taken += taken
             if reading.rereads != asked[span.partition]:
                 continue
             more = taken == len(page) == limit

@@ -38,9 +38,9 @@ async def run_scanner(
     Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew`` or ``StoreUnavailable`` before
     it has begun; once it runs, a server that is away is waited for.
     """
-    database = Database(database_url, namespace)
-    threads = [DedicatedThread(f"scanner-{use}") for use in ("claims", "looks", "leases")]
-    claims, looks, leases = threads
+    database = Database(database_url, namespace, size=5)
+    threads = [DedicatedThread(f"scanner-{use}") for use in ("reads", "claims", "looks", "leases")]
+    reads, claims, looks, leases = threads
     queue = NatsReadyQueue(
         nats_url,
         namespace,
@@ -55,7 +55,7 @@ async def run_scanner(
         adapters = Adapters(
             log=ThreadedLog(log, claims),
             elections=ThreadedLog(log, leases),
-            index=PostgresDueIndex(database, states, claims),
+            index=PostgresDueIndex(database, states, reads),
             looks=PostgresDueIndex(database, states, looks),
             leases=PostgresLeases(database, leases, role=ROLE),
             queue=queue,

@@ -190,6 +190,13 @@ class Stage:
         """Returns when so many jobs were claimed."""
         await self.until(lambda: len(self.claimed_jobs()) == count)
 
+    async def until_queued(self, count: int, within_s: float = 20.0) -> None:
+        """Returns when the queue holds so many different runs."""
+        deadline = time.monotonic() + within_s
+        while len({run.occurrence for run in await self.queued()}) < count:
+            assert time.monotonic() < deadline, "they do not reach the queue"
+            await asyncio.sleep(0.05)
+
     async def check_claims(self, jobs: set[UUID]) -> None:
         """Each job was claimed once, tokens only grow, and every claim is in the queue."""
         claims = self.claims()

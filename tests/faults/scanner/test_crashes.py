@@ -4,15 +4,19 @@ import asyncio
 import random
 import signal
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 
-from horolog.application.decision import decide_on_partition
+from horolog.application.decision import Decision, Guard, NewEvent, decide_on_partition
 from horolog.application.log import Fences
+from horolog.domain.ids import occurrence_id
+from horolog.domain.occurrence import decide_claim, ordered
 from horolog.domain.origin import Origin
 from horolog.domain.partition import PartitionState, decide_election
+from horolog.infrastructure.embedded import EmbeddedServers
 
 if TYPE_CHECKING:
     from tests.faults.scanner.conftest import Stage
@@ -31,7 +35,7 @@ async def test_what_a_scanner_committed_before_it_died_is_published_by_its_succe
     assert len(await stage.queued()) < committed
     async with stage.scanner() as signals:
         await asyncio.wait_for(signals.reached("claimed", len(jobs) - committed), 20)
-        await stage.until(lambda: signals.counts["published"] >= len(jobs) - committed)
+        await stage.until_queued(len(jobs))
     await stage.check_claims(jobs)
     queued = await stage.queued()
     assert len(queued) == len({run.occurrence for run in queued}), "nothing is there twice"
@@ -138,3 +142,60 @@ async def test_a_run_whose_worker_fell_silent_is_lost_and_tried_again(stage: "St
     first, second = await stage.queued()
     assert (first.job, first.attempt, first.lost) == (job, 1, False)
     assert (second.job, second.attempt, second.lost) == (job, 2, True)
+
+
+async def test_a_fire_time_that_has_run_already_is_passed_over_when_a_clock_was_set_back(
+    stage: "Stage",
+) -> None:
+    jobs = stage.register(5, in_s=-1)
+    victim = min(jobs)
+    # The log holds the occurrence already; the index does not know of it.
+    [[fire]] = stage.ask("SELECT fire_time FROM :schema.next_runs WHERE id = %s", (victim,))
+    ran = ordered(occurrence_id(victim, fire), victim, 0, fire, "schedule")
+    claim = decide_claim(ran, job_version=1, token=1, window_s=1, origin=Origin("test"))
+    decision = Decision(Guard("nothing", ran.id, 0), -1, [NewEvent(ran.id, 1, claim)])
+    assert stage.log.append([decision]).verdicts == ["accepted"]
+    async with stage.scanner() as signals:
+        await asyncio.wait_for(signals.reached("published", 4), 10)
+        await stage.until(
+            lambda: (
+                stage.ask("SELECT status FROM :schema.jobs WHERE id = %s", (victim,))
+                == [("completed",)]
+            )
+        )
+        assert signals.counts["conflict"] >= 2
+        assert signals.counts["published"] == 4
+    topics = [recorded.event.topic for recorded in stage.log.stream(victim)]
+    assert topics == ["job.registered.1", "job.fires_skipped.1", "job.completed.1"]
+
+
+async def test_a_row_that_cannot_be_read_stops_only_itself(stage: "Stage") -> None:
+    jobs = stage.register(30)
+    broken = sorted(jobs)[7]
+    stage.ask("UPDATE :schema.jobs SET definition = '{\"name\": 5}' WHERE id = %s", (broken,))
+    async with stage.scanner() as signals:
+        await asyncio.wait_for(signals.reached("published", 29), 10)
+        assert signals.counts["put_aside"] == 1
+        stage.register(10)
+        await asyncio.wait_for(signals.reached("published", 39), 10)
+    assert broken not in stage.claimed_jobs()
+
+
+async def test_when_postgres_was_away_it_goes_on_by_itself(
+    make_stage: "Callable[[str, str], Stage]", own_servers: EmbeddedServers
+) -> None:
+    found = own_servers.find()
+    assert found is not None
+    stage = make_stage(found.database_url, found.nats_url)
+    async with stage.scanner(lease_s=2) as signals:
+        jobs = stage.register(20)
+        await asyncio.wait_for(signals.reached("published", 20), 10)
+        jobs |= stage.register(50, in_s=2)
+        await asyncio.to_thread(own_servers.stop_postgres, "immediate")
+        await asyncio.wait_for(signals.reached("store_away"), 10)
+        await asyncio.to_thread(own_servers.start_postgres)
+        await asyncio.wait_for(signals.reached("published", 70), 20)
+        # Told at once again, not only found by the sweep.
+        jobs |= stage.register(10)
+        await asyncio.wait_for(signals.reached("published", 80), 10)
+    await stage.check_claims(jobs)

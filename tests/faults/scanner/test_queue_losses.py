@@ -29,6 +29,10 @@ async def test_while_nats_is_away_claiming_stops_at_its_bound_and_goes_on_by_its
         await asyncio.wait_for(signals.reached("held_back"), 10)
         await asyncio.wait_for(signals.reached("queue_away"), 10)
         assert 50 <= len(stage.claims()) < 60
+        counts = signals.counts.copy()
+        await asyncio.wait_for(signals.reached("looked", counts["looked"] + 1), 10)
+        tried = sum((signals.counts - counts).values())
+        assert tried < 50, "it waits and does not turn in circles"
         await asyncio.to_thread(own_servers.start_nats)
         await asyncio.wait_for(signals.reached("published", 400), 20)
         await asyncio.to_thread(own_servers.stop_nats)

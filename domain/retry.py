@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from horolog.domain.errors import InvalidPolicy
 from horolog.domain.failure import FailureKind, is_worth_repeating
 from horolog.domain.ids import fraction
 
@@ -31,6 +32,26 @@ class Retry(BaseModel):
     factor: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 2.0
     cap: Seconds = 3600.0
     jitter: Annotated[float, Field(ge=0, le=1)] = 0.1
+
+    def __init__(
+        self,
+        *,
+        max_attempts: int = 5,
+        base: float = 1.0,
+        factor: float = 2.0,
+        cap: float = 3600.0,
+        jitter: float = 0.1,
+    ) -> None:
+        """Raises ``InvalidPolicy`` for a value outside of what its field may be."""
+        try:
+            super().__init__(
+                max_attempts=max_attempts, base=base, factor=factor, cap=cap, jitter=jitter
+            )
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise InvalidPolicy(
+                f"retry.{first['loc'][0]}={first['input']!r}: {first['msg']}"
+            ) from None
 
     def delay_s(self, failures: int, identity: UUID) -> float:
         """Seconds to wait after the ``failures``-th failed attempt of this occurrence."""

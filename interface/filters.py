@@ -1,7 +1,7 @@
 """What users choose by: a status, a state, a label, a time; refused where nothing could match."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar, get_args
 
 from horolog.domain.errors import InvalidPolicy, InvalidSchedule
@@ -10,6 +10,10 @@ from horolog.domain.occurrence import Phase
 from horolog.domain.text import is_storable
 
 T = TypeVar("T", bound=str)
+
+# What Python and Postgres can both count with, in any zone.
+_FIRST, _LAST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
+_LAST_PLACE = 2**62
 
 
 def chosen_status(status: JobStatus | None) -> JobStatus | None:
@@ -21,12 +25,28 @@ def chosen_state(state: Phase | None) -> Phase | None:
 
 
 def chosen_time(name: str, moment: datetime | None) -> datetime | None:
-    """An aware time; ``InvalidSchedule`` for one without a zone."""
-    if moment is not None and moment.tzinfo is None:
+    """An aware time, in UTC; ``InvalidSchedule`` for one without a zone."""
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
         raise InvalidSchedule(
             f"{name}={moment.isoformat()} has no zone: add an offset such as +00:00"
         )
-    return moment
+    return min(max(moment, _FIRST), _LAST).astimezone(UTC)
+
+
+def chosen_text(name: str, text: str | None) -> str | None:
+    """A handler's or an owner's name; ``InvalidPolicy`` for what none can be."""
+    if text is not None and not is_storable(text):
+        raise InvalidPolicy(f"{name}={text!r} holds NUL or a lone surrogate, which no {name} has")
+    return text
+
+
+def chosen_place(after: int) -> int:
+    """A position of the log or a version of a stream, from 0 on; else ``InvalidPolicy``."""
+    if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after <= _LAST_PLACE:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidPolicy(f"after={after!r}: give the position (or version) to go on after, or 0")
+    return after
 
 
 def chosen_label(

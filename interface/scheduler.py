@@ -34,7 +34,14 @@ from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import FireTime, Schedule
-from horolog.interface.filters import chosen_label, chosen_state, chosen_status, chosen_time
+from horolog.interface.filters import (
+    chosen_label,
+    chosen_place,
+    chosen_state,
+    chosen_status,
+    chosen_text,
+    chosen_time,
+)
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
 from horolog.interface.settings import Settings
 from horolog.interface.wiring import Client, connect
@@ -312,7 +319,7 @@ class Scheduler:
 
         ``label`` is "name=value", a name alone, or one pair. ``limit`` is from 1 to 10,000.
         """
-        wanted = JobFilter(chosen_status(status), name, chosen_label(label))
+        wanted = JobFilter(chosen_status(status), chosen_text("name", name), chosen_label(label))
         page = self._connected().jobs.jobs(
             wanted,
             after=None if after is None else job_uuid(after),
@@ -378,7 +385,7 @@ class Scheduler:
         client = self._connected()
         identity = None if isinstance(id, int) else as_uuid(id)
         stream = asking.stream_of(client.context, client.states, id, identity)
-        return asking.history(client.log, stream, after=after, limit=limit)
+        return asking.history(client.log, stream, after=chosen_place(after), limit=limit)
 
     def log(
         self,
@@ -393,7 +400,8 @@ class Scheduler:
         10,000.
         """
         wanted = asking.checked_topics(topics)
-        page = self._connected().log.log(after=after, topics=wanted, limit=checked_limit(limit))
+        log = self._connected().log
+        page = log.log(after=chosen_place(after), topics=wanted, limit=checked_limit(limit))
         return [LoggedEvent.of(recorded) for recorded in page]
 
     def position(self) -> int:
@@ -413,10 +421,9 @@ class Scheduler:
 
     def follower(self, after: int = 0, *, topics: Sequence[str] | str | None = None) -> Follower:
         """What ``follow`` reads from, for callers that have more to do while they wait."""
+        wanted = asking.checked_topics(topics)
         client = self._connected()
-        return Follower(
-            client.log, client.news(), after=after, topics=asking.checked_topics(topics)
-        )
+        return Follower(client.log, client.news(), after=chosen_place(after), topics=wanted)
 
     # Dead letters
 
@@ -430,8 +437,8 @@ class Scheduler:
     ) -> list[DeadLetter]:
         """A page of dead letters by fire time; ``after`` is the last id of the page before."""
         page = self._connected().letters.dead_letters(
-            owner=owner,
-            name=name,
+            owner=chosen_text("owner", owner),
+            name=chosen_text("name", name),
             after=None if after is None else occurrence_uuid(after),
             limit=checked_limit(limit),
         )
@@ -471,8 +478,8 @@ class Scheduler:
         return dead_letters.replay_many(
             self._context,
             self._connected().letters,
-            owner=owner,
-            name=name,
+            owner=chosen_text("owner", owner),
+            name=chosen_text("name", name),
             most=limit,
             dry_run=dry_run,
             reason=reason,

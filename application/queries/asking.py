@@ -16,6 +16,7 @@ from horolog.domain.event import topics as known_topics
 from horolog.domain.ids import partition_stream
 from horolog.domain.job import JobState
 from horolog.domain.schedule import FireTime
+from horolog.domain.text import is_storable
 
 _TICK = timedelta(microseconds=1)
 
@@ -23,7 +24,7 @@ _TICK = timedelta(microseconds=1)
 def find_job(states: ReadsStates, id_or_key: UUID | str, identity: UUID | None) -> JobState:
     """The job with this id (``identity``, where it is one) or else this key; ``UnknownJob``."""
     state = None if identity is None else states.job(identity)
-    if state is None and isinstance(id_or_key, str):
+    if state is None and isinstance(id_or_key, str) and is_storable(id_or_key):
         state = states.job_by_key(id_or_key)
     if state is None:
         raise UnknownJob(f"no job has the id or key {str(id_or_key)!r} in this namespace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID, uuid4
 
@@ -176,13 +176,22 @@ def test_what_a_query_cannot_answer_is_refused_with_what_would_be_right(
         (InvalidPolicy, "state='late'", lambda: asked.occurrences(state="late")),
         (InvalidPolicy, "choose by one label", lambda: asked.jobs(label={"a": "b", "c": "d"})),
         (InvalidSchedule, "since=.* has no zone", lambda: asked.occurrences(since=naive)),
+        (InvalidPolicy, r"name='a\\x00' holds NUL", lambda: asked.jobs(name="a\x00")),
+        (InvalidPolicy, "owner=.* lone surrogate", lambda: asked.dead_letters(owner="\ud800")),
+        (InvalidPolicy, "after=-1", lambda: asked.log(after=-1)),
+        (InvalidPolicy, "after=1180", lambda: asked.history(1, after=2**70)),
+        (InvalidPolicy, "after='x'", lambda: next(asked.follow(after="x"))),
         (UnknownJob, "no such key", lambda: asked.job("no such key")),
+        (UnknownJob, "a", lambda: asked.job("a\x00")),
         (UnknownOccurrence, "no occurrence", lambda: asked.occurrence(uuid4())),
         (UnknownOccurrence, "'x'", lambda: asked.occurrence("x")),
     ]
     for error, message, call in refused:
         with pytest.raises(error, match=message):
             call()
+    for zone in (timezone(timedelta(hours=14)), timezone(-timedelta(hours=12))):
+        for far in (datetime.min.replace(tzinfo=zone), datetime.max.replace(tzinfo=zone)):
+            assert scheduler.occurrences(since=far, until=far) == []
 
 
 def test_a_view_answers_in_sql_who_changed_this_job_when_and_why(

@@ -210,6 +210,13 @@ def test_what_is_refused_says_what_and_why_and_leaves_no_event(
     assert stage.events() == 0
 
 
+def test_a_retry_that_makes_no_sense_is_refused_where_it_is_written() -> None:
+    with pytest.raises(InvalidPolicy, match=r"retry\.max_attempts=0: .*greater than or equal to 1"):
+        Retry(max_attempts=0)
+    with pytest.raises(InvalidPolicy, match=r"retry\.jitter=nan"):
+        Retry(jitter=float("nan"))
+
+
 def test_a_one_off_of_a_moment_ago_still_runs(scheduler: Scheduler, stage: Stage) -> None:
     at = stage.now() - timedelta(seconds=5)
     assert scheduler.register("a", schedule=Once(at)).next_run == at

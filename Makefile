@@ -34,6 +34,10 @@ lint: $(STAMP) ## ruff: style and mistakes
 typecheck: $(STAMP) ## basedpyright, strict
 	@$(BIN)/basedpyright
 
+bench: $(STAMP) ## what it costs, beside the limit of the same server in the same run
+	@$(BIN)/python bench/schedules.py
+	@$(BIN)/python bench/run.py
+
 check: lint typecheck test ## all three
 
 clean: ## remove what make built; the data in .horolog stays

@@ -20,13 +20,15 @@ _TABLES = """
         version integer NOT NULL, topic text NOT NULL, state bytea NOT NULL,
         PRIMARY KEY (stream, version));
     CREATE UNIQUE INDEX ON bench_rows.events (position);
-    CREATE TABLE bench_rows.jobs (id uuid PRIMARY KEY, name text NOT NULL, definition text NOT NULL);
+    CREATE TABLE bench_rows.jobs (
+        id uuid PRIMARY KEY, name text NOT NULL, definition text NOT NULL);
     CREATE TABLE bench_rows.next_runs (
         id uuid PRIMARY KEY, due_at timestamptz NOT NULL, version integer NOT NULL);
     CREATE INDEX ON bench_rows.next_runs (due_at, id);
 """
 _EVENTS = """
-    INSERT INTO bench_rows.events (stream, version, topic, state) SELECT * FROM unnest(%b, %b, %b, %b)
+    INSERT INTO bench_rows.events (stream, version, topic, state)
+    SELECT * FROM unnest(%b, %b, %b, %b)
 """
 _JOBS = "INSERT INTO bench_rows.jobs SELECT * FROM unnest(%b, %b, %b)"
 _INDEX = "INSERT INTO bench_rows.next_runs SELECT * FROM unnest(%b, %b, %b)"

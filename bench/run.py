@@ -1,0 +1,157 @@
+"""`make bench`: what it costs, beside the limit of the same server in the same run.
+
+    python bench/run.py [--occurrences N] [--runs N] [--json FILE] [--only registration|path]
+
+Starts embedded servers with their production durability (fsync on) in a temporary home, measures
+each figure several times in turn with its limit, prints medians and ratios, verifies the log after
+each whole path, and exits with 1 if `horolog verify` finds a violation.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench import limit, registration, whole_path
+
+from horolog import Scheduler
+from horolog.infrastructure.embedded import EmbeddedServers, Endpoints
+from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.migrate import migrate
+from horolog.interface.settings import Settings
+from horolog.interface.verification import verify_log
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A figure and the limit in the same unit; ``ratio`` is the first over the second."""
+
+    name: str
+    unit: str
+    figure: float
+    limit: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        return None if self.limit is None else self.figure / self.limit
+
+
+class Bench:
+    """One server pair; each measurement gets a namespace of its own, so that none sees another."""
+
+    def __init__(self, endpoints: Endpoints, runs: int, logs: Path) -> None:
+        self._endpoints = endpoints
+        self._runs = runs
+        self._logs = logs
+        self._namespaces = 0
+        self.violations = 0
+
+    def fresh(self) -> Settings:
+        self._namespaces += 1
+        namespace = f"bench_{self._namespaces}"
+        url = self._endpoints.database_url
+        migrate(Database(url, namespace))
+        return Settings.read(url, nats_url=self._endpoints.nats_url, namespace=namespace)
+
+    def in_turn(self, *measures: Callable[[], float]) -> list[float]:
+        """The median of each, measured in turn so that a drift of the machine meets all of them."""
+        results: list[list[float]] = [[] for _ in measures]
+        for _ in range(self._runs):
+            for found, measure in zip(results, measures, strict=True):
+                found.append(measure())
+        return [median(found) for found in results]
+
+    def registration(self, jobs: int) -> list[Row]:
+        url = self._endpoints.database_url
+
+        def scheduler() -> Scheduler:
+            return Scheduler(settings=self.fresh())
+
+        one, raw_one = self.in_turn(
+            lambda: registration.one_by_one_per_second(scheduler(), jobs // 20),
+            lambda: registration.raw_rows_per_second(url, jobs // 20, 1),
+        )
+        many, raw_many = self.in_turn(
+            lambda: registration.many_per_second(scheduler(), jobs),
+            lambda: registration.raw_rows_per_second(url, jobs, 1_000),
+        )
+        return [
+            Row("registration, one at a time / single-row commits", "jobs/s", one, raw_one),
+            Row("register_many / raw unnest of the rows", "jobs/s", many, raw_many),
+        ]
+
+    def path(self, occurrences: int) -> list[Row]:
+        runs: list[whole_path.WholePath] = []
+
+        def whole() -> float:
+            settings = self.fresh()
+            runs.append(whole_path.run(settings, occurrences, logs=self._logs))
+            self.violations += verify_log(settings).violation_count
+            return runs[-1].per_second
+
+        url = self._endpoints.database_url
+        speed, raw = self.in_turn(whole, lambda: limit.occurrences_per_second(url, occurrences))
+        each = {name: median(getattr(run, name) for run in runs) for name in asdict(runs[0])}
+        return [
+            Row("whole path / raw unnest of its rows", "occurrences/s", speed, raw),
+            Row("first success after the due instant", "ms", each["first_s"] * 1e3),
+            Row("CPU of the scanner", "µs/occurrence", each["scanner_cpu_us"]),
+            Row("CPU of the worker", "µs/occurrence", each["worker_cpu_us"]),
+            Row("CPU of Postgres", "µs/occurrence", each["postgres_cpu_us"]),
+            Row("WAL", "bytes/occurrence", each["wal_bytes"]),
+        ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--occurrences", type=int, default=20_000)
+    parser.add_argument("--jobs", type=int, default=20_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", choices=["registration", "path"])
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="horolog-bench-") as directory:
+        servers = EmbeddedServers(Path(directory) / "home")
+        bench = Bench(servers.ensure(), arguments.runs, Path(directory))
+        try:
+            rows: list[Row] = []
+            if arguments.only != "path":
+                rows += bench.registration(arguments.jobs)
+            if arguments.only != "registration":
+                rows += bench.path(arguments.occurrences)
+        finally:
+            servers.stop()
+    show(rows, arguments.runs)
+    print(f"violations: {bench.violations}")
+    if arguments.json is not None:
+        document = [asdict(row) | {"ratio": row.ratio} for row in rows]
+        arguments.json.write_text(json.dumps(document, indent=1))
+    return 1 if bench.violations else 0
+
+
+def show(rows: list[Row], runs: int) -> None:
+    table = Table(title=f"medians of {runs} runs, each in turn with its limit")
+    for heading in ("what", "unit"):
+        table.add_column(heading)
+    for heading in ("figure", "limit", "ratio"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        bound = "" if row.limit is None else f"{row.limit:,.0f}"
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        table.add_row(row.name, row.unit, f"{row.figure:,.1f}", bound, ratio)
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

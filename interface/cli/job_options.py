@@ -22,8 +22,10 @@ POLICIES = (
     "priority",
     "timeout",
     "overlap",
+    "overlap_max",
     "catch_up",
     "catch_up_window",
+    "catch_up_rate",
     "concurrency_limit",
     "owner",
 )
@@ -37,16 +39,22 @@ _OPTIONS = [
     click.option("--timeout", type=float, metavar="S", help="The longest that a run may take."),
     click.option(
         "--overlap",
-        type=click.Choice(["allow", "skip", "buffer_one"]),
+        type=click.Choice(["allow", "skip", "buffer_one", "buffer_all"]),
         help="What a fire time does while a run is unfinished.  [default: allow]",
     ),
     click.option(
+        "--overlap-max", type=int, metavar="N", help="How many buffer_all keeps.  [default: 100]"
+    ),
+    click.option(
         "--catch-up",
-        type=click.Choice(["latest", "all", "skip"]),
+        type=click.Choice(["latest", "earliest", "all", "skip"]),
         help="Which fire times of an outage still run.  [default: latest]",
     ),
     click.option(
         "--catch-up-window", type=float, metavar="S", help="How late a run may still start."
+    ),
+    click.option(
+        "--catch-up-rate", type=float, metavar="N", help="Of a backlog, so many a second."
     ),
     click.option(
         "--concurrency-limit", type=int, metavar="N", help="Runs of one --concurrency-key at once."
@@ -133,16 +141,7 @@ def read_labels(labels: tuple[str, ...]) -> dict[str, str]:
 
 
 def _retry(changed: dict[str, Any], present: "Retry | None") -> "Retry":
-    from pydantic import ValidationError
-
-    from horolog.domain.errors import InvalidPolicy
     from horolog.domain.retry import Retry
 
     values = {} if present is None else present.model_dump()
-    try:
-        return Retry.model_validate(values | changed)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0])
-        option = "--max-attempts" if name == "max_attempts" else f"--retry-{name}"
-        raise InvalidPolicy(f"{option} {first['input']}: {first['msg']}") from None
+    return Retry(**(values | changed))

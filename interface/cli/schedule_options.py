@@ -17,6 +17,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 KINDS = {"cron": "--cron", "every": "--every", "at": "--at", "in_": "--in", "rrule": "--rrule"}
 
+REFINING = {
+    "gap": ("cron", "rrule"),
+    "fold": ("cron", "rrule"),
+    "anchor": ("every", "rrule"),
+    "stars": ("cron",),
+    "day_rule": ("cron",),
+    "keep_local_hour": ("every",),
+}
+"""Options that mean something for some kinds only."""
+
 OPTIONS = [
     click.option("--cron", metavar="E", help="Cron expression of 5 or 6 fields; needs --zone."),
     click.option("--every", type=float, metavar="S", help="An interval in seconds."),
@@ -34,6 +44,19 @@ OPTIONS = [
         "--fold",
         type=click.Choice(["first", "second", "both"]),
         help="What becomes of a local time that happens twice.  [default: first]",
+    ),
+    click.option(
+        "--stars",
+        type=click.Choice(["elapsed", "fixed"]),
+        help="Whether */n in minute or hour follows elapsed time.  [default: elapsed]",
+    ),
+    click.option(
+        "--day-rule",
+        type=click.Choice(["crontab", "and", "or"]),
+        help="How --cron joins its two day fields.  [default: crontab]",
+    ),
+    click.option(
+        "--keep-local-hour", is_flag=True, default=None, help="--every of whole days in --zone."
     ),
     click.option("--start", metavar="T", help="No fire time before this."),
     click.option("--end", metavar="T", help="No fire time after this."),
@@ -58,18 +81,7 @@ def taken_schedule(options: dict[str, Any], *, required: bool = True) -> "Schedu
     ``None`` where none is stated and none is required. Raises a usage error for a combination that
     makes no sense, ``InvalidSchedule`` for a value that cannot be used.
     """
-    names = [
-        *KINDS,
-        "zone",
-        "anchor",
-        "gap",
-        "fold",
-        "start",
-        "end",
-        "limit",
-        "jitter",
-        "exclude",
-    ]
+    names = [*KINDS, *REFINING, "zone", "start", "end", "limit", "jitter", "exclude"]
     given = {name: options.pop(name) for name in names}
     given = {name: value for name, value in given.items() if value not in (None, ())}
     kinds = [name for name in KINDS if name in given]
@@ -122,20 +134,18 @@ def _built(kind: str, given: dict[str, Any]) -> "Schedule":
         if name in given
     }
     window |= {name: given[name] for name in ("limit", "jitter", "exclude") if name in given}
-    clock = {name: given[name] for name in ("gap", "fold") if name in given}
-    _only_for(kind, given, "gap", ("cron", "rrule"))
-    _only_for(kind, given, "fold", ("cron", "rrule"))
-    _only_for(kind, given, "anchor", ("every", "rrule"))
-    anchor = instant("--anchor", given["anchor"], zone) if "anchor" in given else None
+    refined = {name: given[name] for name in REFINING if name in given}
+    for name in refined:
+        _only_for(kind, name, REFINING[name])
+    if "anchor" in refined:
+        refined["anchor"] = instant("--anchor", refined["anchor"], zone)
     match kind:
         case "cron":
-            return Cron(given["cron"], _required(zone, "--cron"), **clock, **window)
+            return Cron(given["cron"], _required(zone, "--cron"), **refined, **window)
         case "rrule":
-            return Calendar(
-                given["rrule"], _required(zone, "--rrule"), **clock, anchor=anchor, **window
-            )
+            return Calendar(given["rrule"], _required(zone, "--rrule"), **refined, **window)
         case "every":
-            return Every(given["every"], anchor, zone=zone, **window)
+            return Every(given["every"], zone=zone, **refined, **window)
         case "in_":
             return Once.in_seconds(given["in_"], datetime.now(UTC), **window)
         case _:
@@ -152,10 +162,10 @@ def _required(zone: str | None, option: str) -> str:
     return zone
 
 
-def _only_for(kind: str, given: dict[str, Any], name: str, kinds: tuple[str, ...]) -> None:
-    if name in given and kind not in kinds:
-        options = " and ".join(KINDS[one] for one in kinds)
-        raise click.UsageError(f"--{name} belongs to {options}, not to {KINDS[kind]}", _context())
+def _only_for(kind: str, name: str, kinds: tuple[str, ...]) -> None:
+    if kind not in kinds:
+        option, owners = name.replace("_", "-"), " and ".join(KINDS[one] for one in kinds)
+        raise click.UsageError(f"--{option} belongs to {owners}, not to {KINDS[kind]}", _context())
 
 
 def _context() -> click.Context | None:

@@ -48,7 +48,7 @@ REFUSED = {
     "a name that no handler can have": (["job", "register", "a b", "--every", "2"], "'a b'"),
     "a retry budget of nothing": (
         ["job", "register", "echo", "--every", "2", "--max-attempts", "0"],
-        "--max-attempts 0",
+        "max_attempts=0",
     ),
     "a job that does not exist": (["job", "show", NOBODY], NOBODY),
     "a key that nobody has": (["job", "pause", "no-such-key"], "no-such-key"),

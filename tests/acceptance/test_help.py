@@ -4,10 +4,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import get_args
 
 import click
 from tests.acceptance.conftest import HOROLOG
 
+from horolog.domain.definition import CatchUp, JobDefinition, Overlap
+from horolog.domain.job import JobStatus
+from horolog.domain.occurrence import Phase
+from horolog.domain.schedule import Fold, Gap
 from horolog.interface.cli.main import cli
 
 
@@ -41,6 +46,25 @@ def test_every_command_but_the_preview_takes_a_place() -> None:
         options = {opt for param in command.params for opt in param.opts}
         wanted = {"--database-url", "--nats-url", "--home", "--namespace"}
         assert wanted <= options or name == "schedule preview", name
+
+
+def choices(command: click.Command, name: str) -> tuple[str, ...]:
+    (option,) = (param for param in command.params if param.name == name)
+    assert isinstance(option.type, click.Choice)
+    return tuple(str(choice) for choice in option.type.choices)
+
+
+def test_registration_offers_everything_that_a_job_can_be() -> None:
+    register = dict(leaves(cli))["job register"]
+    names = {param.name for param in register.params}
+    fields = set(JobDefinition.model_fields) - {"schedule", "retry"}
+    assert fields <= names
+    assert choices(register, "overlap") == get_args(Overlap)
+    assert choices(register, "catch_up") == get_args(CatchUp)
+    assert choices(register, "gap") == get_args(Gap)
+    assert choices(register, "fold") == get_args(Fold)
+    assert choices(dict(leaves(cli))["occurrence list"], "state") == get_args(Phase)
+    assert choices(dict(leaves(cli))["job list"], "status") == get_args(JobStatus)
 
 
 def test_help_answers_at_once() -> None:

@@ -112,7 +112,8 @@ class SimulatedLog:
                 return (
                     row is not None
                     and row.run.version == guard.version
-                    and guard.due in (None, row.due_at)
+                    # Without a due time it speaks of an occurrence.
+                    and (row.due_at == guard.due if guard.due else row.run.kind != "job")
                 )
             case "job":
                 job, row = self.tables.jobs.get(guard.id), self.tables.next_runs.get(guard.id)

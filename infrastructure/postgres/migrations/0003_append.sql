@@ -55,9 +55,12 @@ BEGIN
          AS g (kind, id, version, due, item)
     WHERE CASE g.kind
         WHEN 0 THEN false
+        -- A job's row is decided on with its due time, always: what comes without one speaks of an
+        -- occurrence, and a message that calls a job one must not move the job's row.
         WHEN 1 THEN NOT EXISTS (
             SELECT FROM :schema.next_runs r
-            WHERE r.id = g.id AND r.version = g.version AND (g.due IS NULL OR r.due_at = g.due))
+            WHERE r.id = g.id AND r.version = g.version
+              AND CASE WHEN g.due IS NULL THEN r.kind <> 'job' ELSE r.due_at = g.due END)
         -- A claim moves a job on without touching its version: what was decided from the fire time
         -- before it would move the job back.
         WHEN 2 THEN g.version IS DISTINCT FROM coalesce(

@@ -34,9 +34,11 @@ _INDEX = "INSERT INTO bench_limit.next_runs (id, due_at, version) SELECT * FROM 
 STATES = [
     (
         "occurrence.claimed.1",
-        b'{"actor":"scanner@host:1234:0a1b2c3d","job_id":"01a22c85-1da9-839c-b479-2936defcdc6a",'
-        b'"job_version":1,"fire_time":"2027-01-01T00:00:00Z","attempt":1,"partition":17,"token":1,'
-        b'"window":30.0,"fires":1}',
+        (
+            b'{"actor":"scanner@host:1234:0a1b2c3d","job_id":"01a22c85-1da9-839c-b479-2936defcdc6a",'
+            b'"job_version":1,"fire_time":"2027-01-01T00:00:00Z","attempt":1,"partition":17,"token":1,'
+            b'"window":30.0,"fires":1}'
+        ),
     ),
     (
         "occurrence.attempted.1",

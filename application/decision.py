@@ -125,7 +125,7 @@ def add_to_occurrence(
     for event in events:
         state = evolve_occurrence(state, before.id, event)
         decision.events.append(NewEvent(before.id, state.version, event))
-        if isinstance(event, DeadLettered):
+        if type(event) is DeadLettered:
             letter = _dead_letter(state, event, name)
     if state.finished:
         if not before.finished:

@@ -6,7 +6,7 @@ in the log and is refused: that, not a timeout, is what keeps a zombie's result 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -97,51 +97,84 @@ def ordered(
 
 def evolve(state: OccurrenceState | None, stream: UUID, event: Event) -> OccurrenceState:
     """The state after ``event``, the next one in the occurrence's stream."""
-    if isinstance(event, Claimed):
+    # The three of every ordinary run are told apart by their exact type, which is several times
+    # cheaper than asking pydantic's classes whether the event is an instance of them.
+    if type(event) is Claimed:
         before = state or ordered(
             stream, event.job_id, event.partition, event.fire_time, event.kind
         )
-        return replace(
+        return _next(
             before,
-            version=before.version + 1,
-            state="claimed",
+            "claimed",
             attempt=event.attempt,
-            due=None,
             look_after_s=event.window,
             definition_version=event.definition_version,
         )
     assert state is not None, f"occurrence {stream} begins with {event.topic}"
-    state = replace(state, version=state.version + 1, due=None, look_after_s=None)
+    if type(event) is Attempted:
+        return _next(state, "running", look_after_s=event.lease)
+    if type(event) is Succeeded:
+        return _next(state, "succeeded")
+    return _evolve_rarely(state, event)
+
+
+def _evolve_rarely(state: OccurrenceState, event: Event) -> OccurrenceState:
     match event:
-        case Attempted():
-            return replace(state, state="running", look_after_s=event.lease)
-        case Succeeded():
-            return replace(state, state="succeeded")
         case Failed():
             failures = state.failures + 1
-            return replace(
-                state, state="retrying", failures=failures, due=event.retry_at, error=event.error
+            return _next(
+                state, "retrying", failures=failures, due=event.retry_at, error=event.error
             )
         case Lost():
             error = f"attempt {event.attempt} was lost: its worker was not heard of again"
             failures = state.failures + 1
-            return replace(
-                state, state="retrying", failures=failures, due=event.retry_at, error=error
-            )
+            return _next(state, "retrying", failures=failures, due=event.retry_at, error=error)
         case Snoozed():
-            return replace(state, state="retrying", due=event.until)
+            return _next(state, "retrying", due=event.until)
         case Recalled():
-            return replace(state, state="scheduled", due=event.at)
+            return _next(state, "scheduled", due=event.at)
         case Replayed():
-            return replace(state, state="scheduled", due=event.at, failures=0)
+            return _next(state, "scheduled", due=event.at, failures=0)
         case Skipped():
-            return replace(state, state="skipped")
+            return _next(state, "skipped")
         case DeadLettered():
-            return replace(state, state="dead", error=event.error or state.error)
+            return _next(state, "dead", error=event.error or state.error)
         case Discarded():
-            return replace(state, state="discarded")
+            return _next(state, "discarded")
         case _:
             raise AssertionError(f"{event.topic} is no event of an occurrence")
+
+
+def _next(
+    before: OccurrenceState,
+    state: Phase,
+    *,
+    attempt: int | None = None,
+    failures: int | None = None,
+    due: datetime | None = None,
+    look_after_s: float | None = None,
+    error: str | None = None,
+    definition_version: int | None = None,
+) -> OccurrenceState:
+    """The state one version on; what is not named stays, but for when attention is due next.
+
+    Written out: ``dataclasses.replace`` takes as long as all else that a claim costs here.
+    """
+    return OccurrenceState(
+        before.id,
+        before.job_id,
+        before.partition,
+        before.fire_time,
+        before.kind,
+        before.version + 1,
+        state,
+        before.attempt if attempt is None else attempt,
+        before.failures if failures is None else failures,
+        due,
+        look_after_s,
+        before.error if error is None else error,
+        before.definition_version if definition_version is None else definition_version,
+    )
 
 
 def evolve_all(

@@ -17,7 +17,6 @@ from psycopg.types.json import Jsonb
 from horolog.application.decision import Decision, GuardKind
 from horolog.application.log import Fences
 from horolog.domain.event import Event
-from horolog.domain.occurrence_events import OccurrenceEvent
 from horolog.infrastructure.postgres.arrays import (
     Booleans,
     Bytes,
@@ -94,7 +93,7 @@ def event_rows(decisions: Sequence[Decision]) -> list[EventRow]:
 
 def in_occurrences(event: Event) -> bool:
     """Which of the two tables an event is kept in."""
-    return isinstance(event, OccurrenceEvent)
+    return event.topic.startswith("occurrence.")
 
 
 def _packed_events(rows: Sequence[EventRow]) -> list[PackedArray]:

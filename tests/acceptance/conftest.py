@@ -105,7 +105,8 @@ class Horolog:
     def __call__(self, *arguments: str, status: int = 0, **environment: str) -> Answer:
         """Runs a command and expects its exit status."""
         answer = self.ask(*arguments, **environment)
-        assert answer.status == status, (arguments, answer)
+        others = [line for running in self._running for line in running.seen[-10:]]
+        assert answer.status == status, (arguments, answer, "the others said", others)
         return answer
 
     def ask(self, *arguments: str, **environment: str) -> Answer:

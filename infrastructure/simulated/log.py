@@ -165,6 +165,7 @@ def _write_index(tables: Tables, accepted: Sequence[Decision], stamp: datetime) 
     for run in (run for decision in accepted for run in decision.next_runs):
         due_at = run.due_at if run.due_at is not None else stamp + _seconds(run.look_after_s)
         tables.next_runs[run.id] = IndexRow(run, due_at, tables.last_position)
+        tables.written.add(run.id)
 
 
 def _write_others(tables: Tables, accepted: Sequence[Decision], stamp: datetime) -> None:

@@ -46,7 +46,8 @@ class PartitionRow:
 
 @dataclass(slots=True)
 class Tables:
-    """All of it. Events are in the order of their positions."""
+    """All of it. Events are in the order of their positions; ``written`` are the rows of the index
+    that were written since somebody who keeps an order of them last looked."""
 
     events: list[StoredEvent] = field(default_factory=list[StoredEvent])
     streams: dict[UUID, list[StoredEvent]] = field(default_factory=dict[UUID, list[StoredEvent]])
@@ -58,6 +59,7 @@ class Tables:
     partitions: dict[int, PartitionRow] = field(default_factory=dict[int, PartitionRow])
     counters: dict[str, int] = field(default_factory=dict[str, int])
     last_position: int = 0
+    written: set[UUID] = field(default_factory=set[UUID])
 
     def record(
         self, recorded_at: datetime, stream: UUID, version: int, topic: str, state: bytes

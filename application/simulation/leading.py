@@ -61,7 +61,7 @@ class Leading:
         self._partitions = partitions
         self._origin = Origin(actor=f"scanner {INSTANCE}")
         self._tokens: dict[int, int] = {}
-        self._attended: dict[UUID, datetime] = {}
+        self._waiting: dict[UUID, datetime | None] = {}
         self._not_before: dict[UUID, datetime] = {}
         self._refused: set[UUID] = set()
 
@@ -85,6 +85,10 @@ class Leading:
         first = self._index.next_fire(now)
         return min([*turns, *([] if first is None else [first])], default=None)
 
+    def leave(self, now: datetime) -> None:
+        """Nobody looks from ``now`` to the next claim: what waits is not attended to meanwhile."""
+        self._waiting = {job: at or now for job, at in self._waiting.items()}
+
     def _lead(self) -> None:
         for partition in range(self._partitions) if not self._tokens else ():
             before = PartitionState(partition_stream(self._namespace, partition), partition)
@@ -101,12 +105,13 @@ class Leading:
         already: set[UUID] = set()
         if job.id in self._refused and job.next_fire is not None:
             already = self._index.known([occurrence_id(job.id, job.next_fire)])
-        answer = decide_job(row, terms, Fired(self._attended.get(job.id), already))
+        attended = (self._waiting[job.id] or terms.now) if job.id in self._waiting else None
+        answer = decide_job(row, terms, Fired(attended, already))
         again = answer.again_at if isinstance(answer, Proposal) else None
         if again is not None or (isinstance(answer, Later) and answer.waits):
-            self._attended[job.id] = terms.now
+            self._waiting[job.id] = None
         else:
-            self._attended.pop(job.id, None)
+            self._waiting.pop(job.id, None)
         if again is None:
             self._not_before.pop(job.id, None)
         else:

@@ -45,6 +45,7 @@ class Passing:
 
     def skip(self, to: datetime) -> None:
         """Time passes and nobody acts; runs that had begun end all the same."""
+        self._leading.leave(self._now)
         while (end := self._performing.next_end()) is not None and end <= to:
             self._now = end
             self._performing.finish(end)

@@ -7,7 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,12 +24,14 @@ from horolog.application.decision import decide_on_fires, decide_on_job, decide_
 from horolog.application.ready import MAX_RUNS, ReadyRun, encode, ready_run
 from horolog.application.states import DueOccurrence
 from horolog.domain.definition import JobDefinition
+from horolog.domain.errors import StoreUnavailable
 from horolog.domain.ids import drawn_job_id, occurrence_id
 from horolog.domain.job import JobState, advance, decide_registration
 from horolog.domain.occurrence import OccurrenceState, decide_claim, decide_loss, ordered
 from horolog.domain.occurrence_events import Claimed
 from horolog.domain.origin import Origin
 from horolog.domain.schedule import Every
+from horolog.infrastructure.embedded import EmbeddedServers
 from horolog.infrastructure.nats.connection import connect
 from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings
 from horolog.infrastructure.postgres.database import Database, Row
@@ -141,6 +148,19 @@ class Leader:
         finally:
             await client.close()
 
+    @staticmethod
+    def encoded(runs: Sequence[ReadyRun]) -> bytes:
+        return encode(runs)
+
+    def lose_running(self) -> None:
+        """Gives up the attempts whose leases have run out, and claims nothing."""
+        rows = self.execute(
+            "SELECT id FROM :schema.next_runs WHERE state = 'running' AND due_at <= now()"
+        )
+        for row in self.states.due([row[0] for row in rows]):
+            if isinstance(row, DueOccurrence):
+                self._attend(row)
+
     async def fire(self, job: JobState, count: int = 1, **kwargs: Any) -> list[UUID]:
         """Claims and publishes; the ids of the occurrences."""
         _, runs = self.claim(job, count)
@@ -188,17 +208,25 @@ class Leader:
     ) -> None:
         """Leads until the condition holds."""
         deadline = time.monotonic() + within_s
-        while not condition():
+        while True:
+            try:
+                if condition():
+                    return
+                if look:
+                    await self.look()
+            except StoreUnavailable:  # a test has Postgres restarted
+                pass
             assert time.monotonic() < deadline, f"{what}: not within {within_s} s"
-            if look:
-                await self.look()
             await asyncio.sleep(0.05)
 
     async def until_all(self, occurrences: Sequence[UUID], state: str, **kwargs: Any) -> None:
         expected = {state: len(occurrences)}
-        await self.until(
-            lambda: self.states_of(occurrences) == expected, f"all of them {state}", **kwargs
-        )
+        try:
+            await self.until(
+                lambda: self.states_of(occurrences) == expected, f"all {state}", **kwargs
+            )
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.states_of(occurrences)}") from None
 
 
 @pytest.fixture
@@ -208,9 +236,24 @@ def leader(database_url: str, nats_url: str, namespace: str) -> Generator[Leader
     leading.database.close()
 
 
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
 @pytest.fixture
-def start_worker(leader: Leader, tmp_path: Path) -> Generator[Callable[..., Any]]:
+def start_worker(leader: Leader, tmp_path: Path) -> Generator[Start]:
     """Starts worker processes with the settings given; ends those that are left."""
+    with starting(leader, tmp_path) as start:
+        yield start
+
+
+@pytest.fixture
+def start_worker_of(tmp_path: Path) -> Callable[[Leader], AbstractContextManager[Start]]:
+    """The same, for a leader of the test's own."""
+    return lambda leader: starting(leader, tmp_path)
+
+
+@contextmanager
+def starting(leader: Leader, tmp_path: Path) -> Generator[Start]:
     program = Path(__file__).with_name("worker_program.py")
     processes: list[subprocess.Popen[bytes]] = []
     environment = os.environ | {
@@ -229,11 +272,25 @@ def start_worker(leader: Leader, tmp_path: Path) -> Generator[Callable[..., Any]
         processes.append(process)
         return process
 
-    yield start
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+    try:
+        yield start
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def leader_of(namespace: str) -> Callable[[EmbeddedServers], Leader]:
+    """A leader on servers of the test's own."""
+
+    def lead(servers: EmbeddedServers) -> Leader:
+        found = servers.find()
+        assert found is not None
+        return Leader(found.database_url, found.nats_url, namespace)
+
+    return lead
 
 
 @pytest.fixture

@@ -102,3 +102,25 @@ async def test_sigterm_drains_and_gives_back_without_using_an_attempt(
     assert leader.topics(key) == ["claimed", "attempted", "snoozed"]
     assert leader.states.occurrence(key).failures == 0
     assert leader.execute("SELECT count(*) FROM :schema.instances") == [(0,)]
+
+
+async def test_postgres_restarted_under_load_costs_time_only(
+    own_servers: Any, leader_of: Any, start_worker_of: Any
+) -> None:
+    leader = leader_of(own_servers)
+    with start_worker_of(leader) as start:
+        start()
+        everything = list[UUID]()
+        for name in ("transactional", "transactional-def"):
+            job = leader.register(name, retry=AT_ONCE)
+            everything += await leader.fire(job, 150, per_message=20)
+        slow = leader.register("transactional", {"seconds": 0.5}, retry=AT_ONCE)
+        everything += await leader.fire(slow, 20)
+        await leader.until(lambda: len(leader.effects()) > 20, "some effects", look=False)
+        await asyncio.to_thread(own_servers.stop_postgres, "immediate")
+        await asyncio.to_thread(own_servers.start_postgres)
+        await leader.until_all(everything, "succeeded", within_s=60)
+    effects = leader.effects()
+    assert set(effects.values()) == {1}
+    assert len(effects) == len(everything)
+    assert leader.counters().get("late_outcomes_refused", 0) == 0

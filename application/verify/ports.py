@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 
@@ -80,6 +80,10 @@ class ScansLog(Protocol):
 
     def allowed_attempts(self, jobs: Sequence[UUID]) -> dict[UUID, int]:
         """The most attempts that any policy of a job ever allowed; unknown jobs are left out."""
+        ...
+
+    def schedules(self, job: UUID) -> Sequence[tuple[int, dict[str, Any]]]:
+        """The schedules that a job has had, as JSON, with the versions that brought them."""
         ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from horolog.application.verify.budgets import Budgets
 from horolog.application.verify.fences import Fences
+from horolog.application.verify.fire_times import FireTimes
 from horolog.application.verify.index import check_index
 from horolog.application.verify.lives import Lives, instant
 from horolog.application.verify.ports import ScansLog, StoredEvent
@@ -22,7 +23,7 @@ Progress = Callable[[int], None]
 def verify(log: ScansLog, *, progress: Progress | None = None, page: int = PAGE) -> Report:
     """Checks the whole log and the index; the report says what was counted and what is wrong.
 
-    Memory grows with what is unfinished, not with the log. Raises ``StoreUnavailable``.
+    Memory grows with what is unfinished and alive, not with the log. Raises ``StoreUnavailable``.
     """
     check = _Check(log)
     full = True
@@ -40,6 +41,7 @@ def verify(log: ScansLog, *, progress: Progress | None = None, page: int = PAGE)
             if not events or events[-1].position >= snapshot.position:
                 break
         check.budgets.settle()
+        check.fire_times.settle()
         check_index(snapshot, check.lives.unfinished, check.report)
     check.report.unfinished = len(check.lives.unfinished)
     return check.report
@@ -53,6 +55,7 @@ class _Check:
         self.budgets = Budgets(log, self.report)
         self.lives = Lives(log, self.report, self.budgets)
         self.fences = Fences(self.report)
+        self.fire_times = FireTimes(log, self.report)
 
     def see(self, events: Sequence[StoredEvent]) -> None:
         for event in events:
@@ -77,9 +80,13 @@ class _Check:
             case "occurrence":
                 if kind == "claimed":
                     self.fences.claimed(event, state)
+                    if event.version == 1:
+                        ordered = event.stream in self.lives.unfinished
+                        self.fire_times.see_first_claim(event, state, ordered=ordered)
                 self.lives.see(event, kind, state)
             case "job":
                 self._see_job(event, kind, state)
+                self.fire_times.see_job(event, kind, state)
             case "partition":
                 if kind == "elected":
                     self.fences.elected(event, state)

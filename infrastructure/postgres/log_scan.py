@@ -41,6 +41,12 @@ _POLICIES = """
     JOIN :schema.job_events e ON e.stream = w.stream
     WHERE e.topic IN ('job.registered.1', 'job.policies_changed.1')
 """
+# The primary key of job_events.
+_SCHEDULES = """
+    SELECT e.version, e.topic, e.state FROM :schema.job_events e
+    WHERE e.stream = %s AND e.topic IN ('job.registered.1', 'job.rescheduled.1')
+    ORDER BY e.version
+"""
 _STARTED = """
     SELECT w.id FROM unnest(%b) AS w (id)
     WHERE EXISTS (SELECT FROM :schema.occurrence_events e WHERE e.stream = w.id)
@@ -71,6 +77,7 @@ class PostgresLogScan:
         self._page = database.sql(_PAGE)
         self._before = database.sql(_BEFORE)
         self._policies = database.sql(_POLICIES)
+        self._schedules = database.sql(_SCHEDULES)
 
     def page(self, after: int, limit: int) -> list[StoredEvent]:
         rows = self._database.query(self._page, {"after": after, "limit": limit})
@@ -90,6 +97,12 @@ class PostgresLogScan:
                 allowed[job] = max(most, allowed.get(job, 0))
         return allowed
 
+    def schedules(self, job: UUID) -> list[tuple[int, dict[str, Any]]]:
+        return [
+            (version, schedule_of(topic, bytes(state)))
+            for version, topic, state in self._database.query(self._schedules, (job,))
+        ]
+
     @contextmanager
     def snapshot(self) -> Generator["PostgresSnapshot"]:
         with self._database.session() as connection, self._database.translated():
@@ -98,6 +111,12 @@ class PostgresLogScan:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield PostgresSnapshot(self._database, connection)
             connection.execute("ROLLBACK")
+
+
+def schedule_of(topic: str, state: bytes) -> dict[str, Any]:
+    """The schedule in the state of an event that brought one."""
+    stated = from_json(state)
+    return stated["definition"]["schedule"] if topic == "job.registered.1" else stated["schedule"]
 
 
 class PostgresSnapshot:

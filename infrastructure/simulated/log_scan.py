@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 from uuid import UUID
 
 from pydantic_core import from_json
@@ -10,7 +11,7 @@ from pydantic_core import from_json
 from horolog.application.verify.ports import IndexedRow, LoggedJob, StoredEvent
 from horolog.domain.event import read_event
 from horolog.domain.job import fold
-from horolog.domain.job_events import JobEvent
+from horolog.domain.job_events import JobEvent, Registered, Rescheduled
 from horolog.domain.retry import Retry
 from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.tables import StoredEvent as Kept
@@ -44,6 +45,18 @@ class SimulatedLogScan:
                     most = retry.get("max_attempts", Retry().max_attempts)
                     allowed[job] = max(most, allowed.get(job, 0))
         return allowed
+
+    def schedules(self, job: UUID) -> list[tuple[int, dict[str, Any]]]:
+        found: list[tuple[int, dict[str, Any]]] = []
+        for stored in self._tables.streams.get(job, []):
+            match read_event(stored.topic, stored.state):
+                case Registered() as event:
+                    found.append((stored.version, event.definition.schedule))
+                case Rescheduled() as event:
+                    found.append((stored.version, event.schedule))
+                case _:
+                    pass
+        return found
 
     @contextmanager
     def snapshot(self) -> Generator["SimulatedSnapshot"]:

@@ -1,0 +1,189 @@
+"""Every fire time of a job ran or is accounted for, and nothing ran that was none (invariant 5).
+
+Read here are the events that move a job on: a registration, another schedule, a first claim, a
+range that was dropped, a pause and its end. Each job that is alive has a :class:`Chain`; memory
+grows with these jobs and not with the log.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from horolog.application.verify.chain import Chain, Link, shown, span
+from horolog.application.verify.ports import ScansLog, StoredEvent
+from horolog.application.verify.report import Evidence, Report
+from horolog.application.verify.said import Said, kept
+from horolog.domain.ids import occurrence_id
+
+DECIDING: Final = timedelta(seconds=10)
+"""A change is decided a moment before it is recorded: what came due in between it did not see."""
+
+_LEFT_OUT: Final = frozenset({"calendar", "gap"})
+"""What a schedule states and does not keep lies between its fire times."""
+
+
+class FireTimes:
+    """The chains of all living jobs, up to the position read so far."""
+
+    def __init__(self, log: ScansLog, report: Report) -> None:
+        self._log = log
+        self._report = report
+        self._chains: dict[UUID, Chain] = {}
+        self._open: set[UUID] = set()
+
+    def see_job(self, event: StoredEvent, kind: str, state: dict[str, Any]) -> None:
+        """The next event of a job's own stream."""
+        chain = self._chain(event.stream, event.recorded_at)
+        match kind:
+            case "registered":
+                self._begin(event, state["definition"]["schedule"], state)
+            case "rescheduled":
+                if chain is not None:
+                    self._leave(chain, event)
+                began = self._begin(event, state["schedule"], state)
+                began.paused = chain is not None and chain.paused
+            case "fires_skipped":
+                self._drop(chain, event, state)
+            case "paused" | "resumed" | "zone_data_changed" if chain is not None:
+                self._go_on(chain, event, kind, state)
+            case "completed" | "cancelled" if chain is not None:
+                self._end(chain, event, kind)
+            case "backfill_requested":
+                self._compare_backfill(event, state)
+            case _:
+                pass
+
+    def see_first_claim(self, event: StoredEvent, state: dict[str, Any], *, ordered: bool) -> None:
+        """The first event of an occurrence; ``ordered``: a job's event had asked for it."""
+        here = _evidence(event)
+        if state.get("kind", "schedule") != "schedule":
+            if not ordered:
+                self._violate(f"a {state['kind']} was claimed that nobody ordered", here)
+            return
+        job, fire = UUID(state["job_id"]), datetime.fromisoformat(state["fire_time"])
+        chain = self._chain(job, event.recorded_at)
+        claimed = f"{fire.isoformat()} was claimed of job {job}"
+        if event.stream != occurrence_id(job, fire):
+            self._violate(f"{claimed}, whose occurrence of then has another id", here)
+        elif state.get("fires") is None:
+            self._violate(f"{claimed}, which did not move on from it", here)
+        elif chain is None:
+            self._violate(f"{claimed}, which has no fire time left", here)
+        else:
+            if chain.paused:
+                self._violate(f"{claimed}, which is paused", chain.last, here)
+            following, tzdata = _instant(state.get("next_fire")), state.get("tzdata", "")
+            self._join(chain, Link(fire, fire, 1, following, state["fires"], tzdata, here))
+
+    def settle(self) -> None:
+        """At the end of the log: nothing can come any more that would close a hole."""
+        for job in list(self._open):
+            self._close(self._chains[job])
+
+    def _chain(self, job: UUID, recorded_at: datetime) -> Chain | None:
+        """The job's chain; what an earlier append left open is closed."""
+        chain = self._chains.get(job)
+        if chain is None:
+            return None
+        if chain.ahead and chain.stamp != recorded_at:
+            self._close(chain)
+        chain.stamp = recorded_at
+        return chain
+
+    def _begin(self, event: StoredEvent, schedule: dict[str, Any], state: dict[str, Any]) -> Chain:
+        here, following = _evidence(event), _instant(state.get("next_fire"))
+        chain = Chain(event.stream, kept(schedule), following, here)
+        chain.stamp = event.recorded_at
+        self._chains[event.stream] = chain
+        said = Said.by(chain.schedule, state.get("tzdata", ""))
+        if said is None:
+            return chain
+        self._compare(said, following, here)
+        first = said.first_from(event.recorded_at)
+        if first is not None and (following is None or following > first):
+            self._violate(f"begins with {shown(following)} and not with {shown(first)}", here)
+        return chain
+
+    def _drop(self, chain: Chain | None, event: StoredEvent, state: dict[str, Any]) -> None:
+        here, following = _evidence(event), _instant(state.get("next_fire"))
+        first, last = (datetime.fromisoformat(state[name]) for name in ("first", "last"))
+        if chain is None:
+            self._violate(f"drops {span(first, last)} of a job that has no fire time left", here)
+        elif state["cause"] not in _LEFT_OUT:
+            count, fires = state.get("count"), state.get("fires", 0)
+            self._join(
+                chain, Link(first, last, count, following, fires, state.get("tzdata", ""), here)
+            )
+        elif following != chain.next:
+            self._violate(
+                f"goes on at {shown(following)}, where {shown(chain.next)} comes next",
+                chain.last,
+                here,
+            )
+
+    def _join(self, chain: Chain, link: Link) -> None:
+        chain.join(link, self._report)
+        (self._open.add if chain.ahead else self._open.discard)(chain.job)
+
+    def _close(self, chain: Chain) -> None:
+        chain.close(self._report)
+        self._open.discard(chain.job)
+
+    def _leave(self, chain: Chain, event: StoredEvent) -> None:
+        """Another schedule: what was due of the old one must have been accounted for."""
+        self._close(chain)
+        if chain.next is not None and chain.next < event.recorded_at - DECIDING:
+            self._violate(
+                f"{chain.next.isoformat()} was due before the schedule was changed, and nothing"
+                " says what became of it",
+                chain.last,
+                _evidence(event),
+            )
+
+    def _go_on(self, chain: Chain, event: StoredEvent, kind: str, state: dict[str, Any]) -> None:
+        here, following = _evidence(event), _instant(state.get("next_fire"))
+        self._close(chain)
+        if kind == "paused":
+            chain.paused = True
+            return
+        if kind == "resumed":
+            chain.paused = False
+            if following != chain.next:
+                what = f"goes on at {shown(following)}, where {shown(chain.next)} comes next"
+                self._violate(what, chain.last, here)
+        elif (said := Said.by(chain.schedule, state.get("tzdata", ""))) is not None:
+            self._compare(said, following, here)
+        chain.next, chain.last = following, here
+
+    def _end(self, chain: Chain, event: StoredEvent, kind: str) -> None:
+        self._close(chain)
+        if kind == "completed" and chain.next is not None:
+            self._violate(
+                f"is completed, and {chain.next.isoformat()} is left", chain.last, _evidence(event)
+            )
+        del self._chains[event.stream]
+
+    def _compare_backfill(self, event: StoredEvent, state: dict[str, Any]) -> None:
+        """What is run afterwards was a fire time of the schedule that it names."""
+        version = state.get("definition_version") or event.version
+        stated = [schedule for v, schedule in self._log.schedules(event.stream) if v <= version]
+        said = Said.by(kept(stated[-1]), state.get("tzdata", "")) if stated else None
+        if said is not None:
+            for fire in state["fires"]:
+                self._compare(said, datetime.fromisoformat(fire), _evidence(event))
+
+    def _compare(self, said: Said, fire: datetime | None, here: Evidence) -> None:
+        if fire is not None and not said.has(fire):
+            what = f"{fire.isoformat()} is no fire time of the schedule, as it then was"
+            self._violate(what, here)
+
+    def _violate(self, message: str, *evidence: Evidence) -> None:
+        self._report.violate(5, message, *evidence)
+
+
+def _evidence(event: StoredEvent) -> Evidence:
+    return Evidence(event.stream, event.version, event.position)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,8 +1,8 @@
 """Transactional handlers: the effect and the Succeeded event commit together or not at all.
 
-    begin ─▶ the handler writes through the connection ─▶ append Succeeded on it ─▶ commit
+    begin ─▶ the handler writes through the connection ─▶ commit, which appends Succeeded
 
-The log lock is taken by the append, so only the commit itself runs under it, never the handler.
+Only the commit itself runs under the log lock, never the handler.
 """
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager

@@ -1,5 +1,9 @@
 """Transactions of handlers: Succeeded is appended by the very transaction that holds the effect.
 
+What is to be appended is put down in the transaction and appended by the server when the COMMIT
+arrives (migrations/0005): the log lock is never held while a handler, its event loop or the network
+takes its time.
+
 Sync and async connections of psycopg differ in their ``await`` only, so each sequence is written
 once, as a generator of calls, and driven by whichever of the two runs the handler.
 """
@@ -19,18 +23,18 @@ from horolog.application.worker.transactions import CommitUnknown
 from horolog.domain.errors import StoreUnavailable
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.log import PostgresLog
+from horolog.infrastructure.postgres.packing import ARGUMENTS
 
 T = TypeVar("T")
 _Steps = Generator[Callable[[], Any], Any, T]
 
-# The handler's own statements run under the server's defaults. From here to the commit the log lock
-# is held, and a worker that stalls in between must not keep everybody else from appending.
+# The handler's own statements run under the server's defaults, the append under ours.
 _BEFORE_APPEND = sql.SQL(
     "SELECT set_config('lock_timeout', '10s', true),"
     " set_config('statement_timeout', '60s', true),"
-    " set_config('idle_in_transaction_session_timeout', '5s', true),"
     " set_config('plan_cache_mode', 'force_generic_plan', true)"
 )
+_REFUSED = "HR001"
 
 
 class PostgresTransactions:
@@ -43,7 +47,8 @@ class PostgresTransactions:
         self, database: Database, log: PostgresLog, *, size: int, connect_timeout_s: float = 5.0
     ) -> None:
         self._log = log
-        self._database = database
+        values = ", ".join(["%b"] * ARGUMENTS)
+        self._put_down = database.sql(f"INSERT INTO :schema.at_commit VALUES ({values})")
         self._timeout_s = connect_timeout_s
         options: dict[str, Any] = {
             "kwargs": database.connect_options,
@@ -62,7 +67,7 @@ class PostgresTransactions:
         with self._acquiring():
             connection = self._pool.getconn(timeout=self._timeout_s)
         try:
-            transaction = _Transaction(connection, self._log)
+            transaction = _Transaction(connection, self._log, self._put_down)
             _drive(transaction.enter())
             try:
                 yield transaction
@@ -79,7 +84,7 @@ class PostgresTransactions:
         with self._acquiring():
             connection = await self._async_pool.getconn(timeout=self._timeout_s)
         try:
-            transaction = _AsyncTransaction(connection, self._log)
+            transaction = _AsyncTransaction(connection, self._log, self._put_down)
             await _drive_async(transaction.enter())
             try:
                 yield transaction
@@ -110,9 +115,10 @@ class PostgresTransactions:
 class _Steering:
     """One transaction, as sequences of calls on its connection."""
 
-    def __init__(self, connection: Any, log: PostgresLog) -> None:
+    def __init__(self, connection: Any, log: PostgresLog, put_down: sql.Composed) -> None:
         self.connection = connection
         self._log = log
+        self._put_down = put_down
         self._context: Any = connection.transaction()
         self._open = False
 
@@ -128,22 +134,23 @@ class _Steering:
 
     def append(self, decision: Decision) -> _Steps[Verdict]:
         connection = self.connection
-        statement, arguments = self._log.call([decision])
+        arguments = self._log.arguments([decision])
         yield lambda: connection.execute(_BEFORE_APPEND)
-        cursor = yield lambda: connection.execute(statement, arguments, binary=True)
-        row = yield cursor.fetchone
-        verdict = self._log.verdicts(row)[0]
-        if verdict != "accepted":
-            yield from self._close(psycopg.Rollback(self._context))
-            return verdict
+        yield lambda: connection.execute(self._put_down, arguments)
         try:
             yield from self._close(None)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            # With another state the server has answered, and the answer is no.
-            if error.sqlstate is None or error.sqlstate.startswith(("08", "57P")):
-                raise CommitUnknown(f"the connection broke at the commit: {error}") from error
+        except psycopg.Error as error:
+            if error.sqlstate == _REFUSED:
+                return "conflict"
+            self._unless_answered(error)
             raise
-        return verdict
+        return "accepted"
+
+    @staticmethod
+    def _unless_answered(error: psycopg.Error) -> None:
+        """Raises ``CommitUnknown`` unless the server has answered, and the answer is no."""
+        if error.sqlstate is None or error.sqlstate.startswith(("08", "57P")):
+            raise CommitUnknown(f"the connection broke at the commit: {error}") from error
 
     def _close(self, error: BaseException | None) -> _Steps[None]:
         self._open = False

@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from psycopg import sql
 
 from horolog.application.decision import Decision
 from horolog.application.log import Appended, Fences, Recorded, Verdict
@@ -102,14 +101,9 @@ class PostgresLog:
             outcome = self._recognised(decisions, outcome)
         return Appended(outcome, position, recorded_at)
 
-    def call(self, decisions: Sequence[Decision]) -> tuple[sql.Composed, list[Any]]:
-        """The statement that appends them and its arguments, for a transaction of somebody else."""
-        return self._append, packed(decisions, None, self._news_horizon_s)
-
-    @staticmethod
-    def verdicts(row: Row) -> list[Verdict]:
-        """The verdicts in the row that the statement of ``call`` answers with."""
-        return [_VERDICTS[verdict] for verdict in row[0]]
+    def arguments(self, decisions: Sequence[Decision]) -> list[Any]:
+        """What ``append`` is called with, for another transaction (migrations/0005)."""
+        return packed(decisions, None, self._news_horizon_s)
 
     def stream(self, stream: UUID, *, after: int = 0, limit: int = 1000) -> list[Recorded]:
         """As :class:`horolog.application.log.ReadsLog` promises."""

@@ -300,5 +300,6 @@ BEGIN
                    '%1$I.dead_letters, %1$I.instances, %1$I.counters, %1$I.tracking TO %2$I',
                    :literal, role);
     EXECUTE format('GRANT UPDATE ON %I.partitions TO %I', :literal, role);
+    EXECUTE format('GRANT INSERT, DELETE ON %I.at_commit TO %I', :literal, role);
     EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA %I TO %I', :literal, role);
 END $$;

@@ -27,6 +27,7 @@ from horolog.projections.rows import (
     JobRow,
     Leader,
     NextRun,
+    dead_letter,
     execution,
     job_move,
     job_next_run,
@@ -126,7 +127,7 @@ def add_to_occurrence(
         state = evolve_occurrence(state, before.id, event)
         decision.events.append(NewEvent(before.id, state.version, event))
         if type(event) is DeadLettered:
-            letter = _dead_letter(state, event, name)
+            letter = dead_letter(state, event, name)
     if state.finished:
         if not before.finished:
             decision.dropped.append(before.id)
@@ -199,17 +200,3 @@ def _index_job(decision: Decision, state: JobState) -> None:
         decision.dropped.append(state.id)
     else:
         decision.next_runs.append(row)
-
-
-def _dead_letter(state: OccurrenceState, event: DeadLettered, name: str) -> DeadLetter:
-    return DeadLetter(
-        id=state.id,
-        job_id=state.job_id,
-        name=name,
-        owner=event.owner,
-        cause=event.cause,
-        kind=event.kind,
-        error=event.error,
-        attempt=state.attempt,
-        fire_time=state.fire_time,
-    )

@@ -8,11 +8,15 @@ its own events, and answers as if nothing had been interrupted.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 from uuid import UUID
 
 from horolog.application.decision import Decision
+from horolog.domain import job_events, log_events, occurrence_events, partition
 from horolog.domain.event import Event
+
+# A topic can be read once the module that declares its event is imported.
+_DECLARING: Final = (job_events, log_events, occurrence_events, partition)
 
 Verdict = Literal["accepted", "conflict", "stale"]
 """``conflict``: the guard no longer held. ``stale``: a newer leader was elected."""

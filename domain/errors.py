@@ -12,6 +12,7 @@
     ├── NotAllowed           the state does not permit the command
     ├── StaleFence           a newer leader was elected for the partition
     ├── UnreadableEvent      an event in the log that this release cannot read
+    │   └── ProjectionStopped    a rebuild has met an event that it cannot apply
     ├── StoreUnavailable     Postgres cannot be reached, or refuses us
     │   ├── SchemaMissing    the database has no Horolog schema: run ``horolog migrate``
     │   └── SchemaTooNew     the schema belongs to a newer release than this code
@@ -77,6 +78,17 @@ class StaleFence(HorologError):
 
 class UnreadableEvent(HorologError):
     """An event whose topic or state this release cannot read; the message names its position."""
+
+
+class ProjectionStopped(UnreadableEvent):
+    """A rebuild has met an event that it cannot apply, at ``position``, and stands before it.
+
+    The read models that are in use are untouched, and what was rebuilt so far is kept.
+    """
+
+    def __init__(self, message: str, *, position: int):
+        super().__init__(message)
+        self.position = position
 
 
 class StoreUnavailable(HorologError):

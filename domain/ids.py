@@ -49,6 +49,12 @@ def partition_stream(namespace: str, partition: int) -> UUID:
     return _versioned(int.from_bytes(digest))
 
 
+def log_stream(namespace: str) -> UUID:
+    """The stream of what is said about the log itself."""
+    digest = blake2b(namespace.encode(), digest_size=16, person=b"horolog-log").digest()
+    return _versioned(int.from_bytes(digest))
+
+
 def partition_of(identity: str, partitions: int) -> int:
     """The partition of a job, from its concurrency key or its id."""
     digest = blake2b(identity.encode(), digest_size=8, person=b"horolog-slice").digest()

@@ -12,6 +12,7 @@ from uuid import UUID
 from horolog.domain.due_fires import due_at
 from horolog.domain.job import JobState
 from horolog.domain.occurrence import OccurrenceState
+from horolog.domain.occurrence_events import DeadLettered
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,21 @@ def execution(state: OccurrenceState) -> Execution:
         version=state.version,
         attempt=state.attempt,
         failures=state.failures,
+    )
+
+
+def dead_letter(state: OccurrenceState, event: DeadLettered, name: str) -> DeadLetter:
+    """The row of an occurrence that ``event`` gave up; ``name`` is the handler's."""
+    return DeadLetter(
+        id=state.id,
+        job_id=state.job_id,
+        name=name,
+        owner=event.owner,
+        cause=event.cause,
+        kind=event.kind,
+        error=event.error,
+        attempt=state.attempt,
+        fire_time=state.fire_time,
     )
 
 

@@ -1,0 +1,64 @@
+"""What is said about the log itself: an event that projections pass over, occurrences that left it.
+
+They have a stream of their own (:func:`horolog.domain.ids.log_stream`), which stays for ever, so
+that whoever reads the log from its beginning finds there why something is missing in it.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from horolog.domain.event import Event
+
+
+class LogEvent(Event):
+    """Any of the events below."""
+
+
+class EventSkipped(LogEvent, topic="log.event_skipped.1"):
+    """The actor let projections pass over the event at ``position``, which could not be applied.
+
+    ``error`` is why it could not.
+    """
+
+    position: int
+    stream: UUID
+    version: int
+    skipped_topic: str
+    error: str
+
+
+class ScheduleMoved(BaseModel):
+    """A part of the event below: what the pruned claims of one job had come to.
+
+    The last of them, at ``position``, moved the job on to ``next_fire``, the ``fires``-th used up.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    position: int
+    job_id: UUID
+    fires: int
+    next_fire: datetime | None = None
+
+
+class OccurrencesPruned(LogEvent, topic="log.occurrences_pruned.1"):
+    """Finished occurrences whose fire times lie from ``since`` to before ``until`` left the log.
+
+    What jobs had ordered in that range before this event has ended, apart from ``kept``: what was
+    unresolved stays. ``moves`` say where schedules stand without the claims that left, so that a
+    rebuild fires nothing again. A long account takes several events; only the first has the counts
+    and the archive.
+    """
+
+    since: datetime
+    until: datetime
+    occurrences: int = 0
+    events: int = 0
+    executions: int = 0
+    archive: str | None = None
+    archive_sha256: str | None = None
+    links_sha256: str | None = None
+    kept: list[UUID] = Field(default_factory=list[UUID])
+    moves: list[ScheduleMoved] = Field(default_factory=list[ScheduleMoved])

@@ -37,7 +37,7 @@ class Forged:
 
     def __init__(self, scheduler: SimulatedScheduler) -> None:
         self.scheduler = scheduler
-        self.tables: Tables = scheduler._memory.tables
+        self.tables: Tables = scheduler._memory.tables  # pyright: ignore[reportPrivateUsage]
 
     def find(self, topic: str, number: int = 0) -> StoredEvent:
         return [event for event in self.tables.events if event.topic == topic][number]

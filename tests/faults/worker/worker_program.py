@@ -11,11 +11,14 @@ import time
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from horolog import Run, Worker
 
 worker = Worker(**json.loads(sys.argv[1]))
-_EFFECT = f'INSERT INTO "{os.environ["HOROLOG_NAMESPACE"]}".effects (key) VALUES (%s)'
+_EFFECT = sql.SQL("INSERT INTO {} (key) VALUES (%s)").format(
+    sql.Identifier(os.environ["HOROLOG_NAMESPACE"], "effects")
+)
 _URL = os.environ["HOROLOG_DATABASE_URL"]
 
 

@@ -1,0 +1,59 @@
+"""``Worker`` and where the command line finds it."""
+
+from pathlib import Path
+
+import pytest
+
+import horolog
+from horolog import InvalidSetting, Worker
+from horolog.interface.worker import load_worker
+
+
+def test_a_worker_is_found_by_module_and_attribute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", ["/nowhere"])
+    name = "jobs_of_a_test"
+    Path(f"{name}.py").write_text(
+        "from horolog import Worker\nworker = Worker(3)\nother = 3\n"
+        "class Inner:\n    mine = Worker()\n"
+    )
+    assert load_worker(name).settings.concurrency == 3
+    assert load_worker(f"{name}:worker") is load_worker(name)
+    assert isinstance(load_worker(f"{name}:Inner.mine"), Worker)
+    for place, why in (
+        (f"{name}:other", "it is a int"),
+        (f"{name}:nothing", "there is no such name"),
+        ("no_such_module_at_all:worker", "there is no module"),
+        (":worker", "is no package.module:attribute"),
+    ):
+        with pytest.raises(InvalidSetting, match=why):
+            load_worker(place)
+
+
+def test_what_a_module_raises_itself_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    Path("broken_jobs_of_a_test.py").write_text("import no_such_dependency\n")
+    with pytest.raises(ModuleNotFoundError, match="no_such_dependency"):
+        load_worker("broken_jobs_of_a_test:worker")
+
+
+def test_settings_that_make_no_sense_are_refused_by_name() -> None:
+    with pytest.raises(InvalidSetting, match="concurrency"):
+        Worker(0)
+    with pytest.raises(InvalidSetting, match="two heartbeats must be able to fail"):
+        Worker(lease_s=10, heartbeat_s=9)
+    with pytest.raises(InvalidSetting, match="colour"):
+        Worker(colour="red")
+    with pytest.raises(InvalidSetting, match="give a list"):
+        Worker(queues="billing")
+
+
+def test_the_vocabulary_of_workers_is_public() -> None:
+    for name in ("Permanent", "Ref", "Retryable", "Run", "Snooze", "Worker", "WorkerSettings"):
+        assert name in horolog.__all__
+        assert getattr(horolog, name).__name__ == name

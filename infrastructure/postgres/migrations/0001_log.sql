@@ -75,6 +75,33 @@ CREATE INDEX job_events_requests ON :schema.job_events
 CREATE INDEX job_events_stopped ON :schema.job_events (topic, stream)
     WHERE topic IN ('job.paused.1', 'job.cancelled.1');
 
+-- An ordered run has no event of its own before its claim: what ordered it is found by its id, and,
+-- ids being ordered by time, what was ordered for later than some instant.
+CREATE INDEX job_events_ordered ON :schema.job_events
+    ((:schema.decoded(state) ->> 'occurrence_id') COLLATE "C", position)
+    WHERE topic = 'job.triggered.1';
+
+-- What did not run is asked for by fire time: the fire times of a dropped range, and a key that sorts
+-- ranges by their last one, among the ids of occurrences, which begin with their fire times.
+CREATE FUNCTION :schema.skipped_fires(state bytea) RETURNS tstzrange
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    said jsonb := :schema.decoded(state);
+BEGIN
+    RETURN tstzrange((said ->> 'first')::timestamptz, (said ->> 'last')::timestamptz, '[]');
+EXCEPTION WHEN OTHERS THEN
+    RETURN NULL;
+END $$;
+CREATE FUNCTION :schema.skip_key(state bytea, "position" bigint) RETURNS uuid
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (lpad(to_hex(floor(extract(epoch FROM upper(:schema.skipped_fires(state))) * 1000)::bigint),
+                 12, '0') || lpad(to_hex("position"), 20, '0'))::uuid
+$$;
+CREATE INDEX job_events_skips ON :schema.job_events (:schema.skip_key(state, position))
+    WHERE topic = 'job.fires_skipped.1';
+CREATE INDEX job_events_skipped_fires ON :schema.job_events USING gist (:schema.skipped_fires(state))
+    WHERE topic = 'job.fires_skipped.1';
+
 CREATE VIEW :schema.log AS
 SELECT e.position, e.recorded_at, e.stream, e.version, e.topic,
        d.state ->> 'actor' AS actor,

@@ -32,12 +32,15 @@ class EventSkipped(LogEvent, topic="log.event_skipped.1"):
 class ScheduleMoved(BaseModel):
     """A part of the event below: what the pruned claims of one job had come to.
 
-    The last of them, at ``position``, moved the job on to ``next_fire``, the ``fires``-th used up.
+    The last of them, at ``position`` and ``recorded_at``, moved the job on to ``next_fire``, the
+    ``fires``-th used up; ``append_position`` is the last position of the append that it was in.
     """
 
     model_config = ConfigDict(frozen=True)
 
     position: int
+    append_position: int
+    recorded_at: datetime
     job_id: UUID
     fires: int
     next_fire: datetime | None = None

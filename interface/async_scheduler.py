@@ -16,14 +16,18 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import wraps
 from itertools import islice
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from horolog.application.answers.job import Job
 from horolog.application.answers.logged_event import LoggedEvent
+from horolog.application.answers.planned_run import PlannedRun
+from horolog.application.commands.backfill_request import BackfillOptions
 from horolog.application.commands.job_spec import JobSpec
+from horolog.interface.identifiers import Identifier
 from horolog.interface.scheduler import Scheduler
 from horolog.interface.settings import Settings
 
@@ -98,7 +102,6 @@ class AsyncScheduler:
     resume = _lifted(Scheduler.resume)
     cancel = _lifted(Scheduler.cancel)
     trigger = _lifted(Scheduler.trigger)
-    backfill = _lifted(Scheduler.backfill)
     job = _lifted(Scheduler.job)
     jobs = _lifted(Scheduler.jobs)
     upcoming = _lifted(Scheduler.upcoming)
@@ -111,6 +114,49 @@ class AsyncScheduler:
     replay = _lifted(Scheduler.replay)
     discard = _lifted(Scheduler.discard)
     replay_many = _lifted(Scheduler.replay_many)
+
+    @overload
+    async def backfill(
+        self,
+        job_id: Identifier,
+        start: datetime,
+        end: datetime,
+        *,
+        dry_run: Literal[False] = ...,
+        reason: str | None = ...,
+        **options: Unpack[BackfillOptions],
+    ) -> int: ...
+
+    @overload
+    async def backfill(
+        self,
+        job_id: Identifier,
+        start: datetime,
+        end: datetime,
+        *,
+        dry_run: Literal[True],
+        reason: str | None = ...,
+        **options: Unpack[BackfillOptions],
+    ) -> list[PlannedRun]: ...
+
+    async def backfill(
+        self,
+        job_id: Identifier,
+        start: datetime,
+        end: datetime,
+        *,
+        dry_run: bool = False,
+        reason: str | None = None,
+        **options: Unpack[BackfillOptions],
+    ) -> int | list[PlannedRun]:
+        """As :meth:`Scheduler.backfill`."""
+
+        def call() -> int | list[PlannedRun]:
+            if dry_run:
+                return self.scheduler.backfill(job_id, start, end, dry_run=True, **options)
+            return self.scheduler.backfill(job_id, start, end, reason=reason, **options)
+
+        return await self.run(call)
 
     async def register_many(
         self, specs: Iterable[JobSpec] | AsyncIterable[JobSpec], *, batch: int = 1000

@@ -9,12 +9,13 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack, overload
 
 from horolog.application.answers.dead_letter import DeadLetter
 from horolog.application.answers.job import Job
 from horolog.application.answers.logged_event import LoggedEvent
 from horolog.application.answers.occurrence import Occurrence
+from horolog.application.answers.planned_run import PlannedRun
 from horolog.application.commands import (
     backfilling,
     changing,
@@ -23,6 +24,7 @@ from horolog.application.commands import (
     registering_many,
     triggering,
 )
+from horolog.application.commands.backfill_request import Backfill, BackfillOptions
 from horolog.application.commands.context import Context
 from horolog.application.commands.job_spec import JobSpec, Policies
 from horolog.application.queries import asking
@@ -287,18 +289,57 @@ class Scheduler:
         )
         return Occurrence.of(state)
 
+    @overload
     def backfill(
-        self, job_id: Identifier, start: datetime, end: datetime, *, reason: str | None = None
-    ) -> int:
+        self,
+        job_id: Identifier,
+        start: datetime,
+        end: datetime,
+        *,
+        dry_run: Literal[False] = ...,
+        reason: str | None = ...,
+        **options: Unpack[BackfillOptions],
+    ) -> int: ...
+
+    @overload
+    def backfill(
+        self,
+        job_id: Identifier,
+        start: datetime,
+        end: datetime,
+        *,
+        dry_run: Literal[True],
+        reason: str | None = ...,
+        **options: Unpack[BackfillOptions],
+    ) -> list[PlannedRun]: ...
+
+    def backfill(
+        self,
+        job_id: Identifier,
+        start: datetime,
+        end: datetime,
+        *,
+        dry_run: bool = False,
+        reason: str | None = None,
+        **options: Unpack[BackfillOptions],
+    ) -> int | list[PlannedRun]:
         """Orders runs for the fire times from ``start`` to ``end`` that have none; how many.
 
-        Fire times that still lie ahead of the job are its schedule's and are left alone. Raises
-        ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a range that is
-        empty, has no zone, or holds more than 100,000 fire times.
+        Each runs the job as it was at that time: its schedule, payload and policies; with
+        ``definition="current"`` the present ones, for the whole range. ``reprocess`` has those run
+        again that ended without success ("failed") or at all ("all"), each as an occurrence of its
+        own; asked for again with the same ``request_id``, they are the same. ``reverse`` begins
+        with the newest, ``rate`` spreads them: so many a second. ``dry_run`` orders nothing and
+        returns the list. Fire times that still lie ahead of the job are its schedule's.
+
+        Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a range
+        that is empty, has no zone, or holds more than 100,000 fire times, ``InvalidPolicy``.
         """
-        return backfilling.backfill(
-            self._context, self._connected().orders, job_uuid(job_id), start, end, reason=reason
-        )
+        asked = Backfill(start=start, end=end, **options)
+        orders, identity = self._connected().orders, job_uuid(job_id)
+        if dry_run:
+            return backfilling.planned(self._context, orders, identity, asked)
+        return backfilling.backfill(self._context, orders, identity, asked, reason=reason)
 
     # Questions
 

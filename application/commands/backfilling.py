@@ -1,133 +1,227 @@
-"""Backfilling: runs for the fire times of a range that have no occurrence yet.
+"""Backfilling: runs for the fire times of a past range, with the job as it was then.
 
-An occurrence of a backfill has the id that the schedule's own firing at that time has: whatever has
-run once under that key is found, and nothing runs twice. So only fire times that the schedule has
-left behind are ordered; those still to come are the schedule's.
+The job's history is folded, so that each instant of the range has the schedule, the payload and the
+policies that were in force. A fire time that has no occurrence gets the one that the schedule's own
+firing would have had: whatever has run once under that key is found, and nothing runs twice. What
+is to run again, because somebody asks for it, gets an occurrence of its own. Only fire times that
+the schedule has left behind are ordered; those still to come are the schedule's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Protocol
+from itertools import groupby, islice
+from typing import Final, Protocol
 from uuid import UUID
 
+from horolog.application.answers.planned_run import PlannedRun
+from horolog.application.commands.backfill_request import Backfill
 from horolog.application.commands.changing import known_job
 from horolog.application.commands.context import MAX_TRIES, Context, too_busy
 from horolog.application.decision import Decision, decide_on_job
+from horolog.domain.eras import Era, eras
 from horolog.domain.errors import InvalidSchedule
-from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState, refuse_if
-from horolog.domain.job_events import BackfillRequested
-from horolog.domain.occurrence import ordered
+from horolog.domain.job_events import BackfillRequested, JobEvent
+from horolog.domain.occurrence import FINISHED, Phase
+from horolog.domain.orders import backfilled_id, ordered_by
 from horolog.domain.origin import Origin
+from horolog.domain.schedule import tzdata_version
 from horolog.projections.rows import occurrence_next_run
 
-PER_EVENT = 1_000
-MAX_FIRES = 100_000
+PER_EVENT: Final = 1_000
+MAX_FIRES: Final = 100_000
 """The most fire times of one backfill; more would be a mistake more often than a wish."""
 
+_SALT_BYTES = 12
 _TICK = timedelta(microseconds=1)
 
 
 class FindsOccurrences(Protocol):
-    """Errors: ``StoreUnavailable``."""
+    """Errors: ``StoreUnavailable``; ``UnreadableEvent``, which names the event."""
 
     def existing(self, ids: Sequence[UUID]) -> set[UUID]:
         """Those of ``ids`` (at most some thousands) that are occurrences, finished or not."""
         ...
+
+    def outcomes(self, job_id: UUID, fires: Sequence[datetime]) -> Mapping[datetime, set[Phase]]:
+        """For those of the job's fire times (at most some thousands) that were fired by the
+        schedule or by backfills: the states of these occurrences."""
+        ...
+
+    def defining(self, job_id: UUID) -> Sequence[tuple[int, datetime, JobEvent]]:
+        """The events that say what the job is: their versions, when they were recorded."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A fire time of the range, and the version of the job that it runs."""
+
+    fire: datetime
+    version: int | None
 
 
 def backfill(
     context: Context,
     occurrences: FindsOccurrences,
     job_id: UUID,
-    start: datetime,
-    end: datetime,
+    asked: Backfill,
     *,
     reason: str | None = None,
 ) -> int:
-    """Orders runs for the fire times from ``start`` to ``end`` (both included); returns how many.
+    """Orders the runs; returns how many.
 
     Each append orders at most ``PER_EVENT``; what is ordered stays so if a later one fails, and the
     same call then orders the rest. Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job,
-    ``InvalidSchedule`` for a range that is empty, has no zone, or holds too many fire times.
+    ``InvalidSchedule`` for a range that is empty, has no zone, or holds too many fire times,
+    ``InvalidPolicy``.
     """
-    _check_range(start, end)
-    job = known_job(context, job_id)
-    refuse_if(job, {"cancelled"}, "backfill")
-    fires = _left_behind(context, job, start, end)
-    origin = context.origin(reason)
-    asked = (start, end)
-    return sum(
-        _order(context, occurrences, job_id, asked, chunk, origin) for chunk in _chunks(fires)
-    )
+    ordering = _Ordering(context, occurrences, job_id, asked, context.origin(reason))
+    return sum(ordering.order(chunk) for chunk in ordering.chunks())
 
 
-def _left_behind(context: Context, job: JobState, start: datetime, end: datetime) -> list[datetime]:
-    now = context.clock.now()
-    before = now if job.next_fire is None else min(now, job.next_fire - _TICK)
-    schedule = job.definition.parsed_schedule()
-    found = islice(schedule.between(start - _TICK, min(end, before)), MAX_FIRES + 1)
-    fires = [fire.at for fire in found]
-    if len(fires) > MAX_FIRES:
-        raise InvalidSchedule(
-            f"the range from {start.isoformat()} to {end.isoformat()} holds more than {MAX_FIRES}"
-            f" fire times of job {job.id}: ask for a shorter one, and for the next one afterwards"
-        )
-    return fires
+def planned(
+    context: Context, occurrences: FindsOccurrences, job_id: UUID, asked: Backfill
+) -> list[PlannedRun]:
+    """What :func:`backfill` would order now, in its order; raises the same."""
+    ordering = _Ordering(context, occurrences, job_id, asked, context.origin(None))
+    runs: list[PlannedRun] = []
+    for chunk in ordering.chunks():
+        runs += ordering.planned(chunk)
+    return runs
 
 
-def _order(
-    context: Context,
-    occurrences: FindsOccurrences,
-    job_id: UUID,
-    asked: tuple[datetime, datetime],
-    fires: Sequence[datetime],
-    origin: Origin,
-) -> int:
-    for _ in range(MAX_TRIES):
-        job = known_job(context, job_id)
+class _Ordering:
+    """One backfill on its way: its runs are due one after the other, over all its appends."""
+
+    def __init__(
+        self,
+        context: Context,
+        occurrences: FindsOccurrences,
+        job_id: UUID,
+        asked: Backfill,
+        origin: Origin,
+    ) -> None:
+        asked.check()
+        self._context = context
+        self._occurrences = occurrences
+        self._job_id = job_id
+        self._asked = asked
+        self._origin = origin
+        drawn = context.entropy.draw(_SALT_BYTES).hex()
+        self._salt = drawn if asked.request_id is None else asked.request_id
+        self._now = context.clock.now()
+        self._ordered = 0
+
+    def chunks(self) -> Iterator[Sequence[_Wanted]]:
+        """The fire times of the range, in the order in which they are to run."""
+        job = known_job(self._context, self._job_id)
         refuse_if(job, {"cancelled"}, "backfill")
-        ids = {occurrence_id(job_id, fire): fire for fire in fires}
-        missing = {i: ids[i] for i in ids.keys() - occurrences.existing(list(ids))}
-        if not missing:
-            return 0
-        decision = _decision(context, job, asked, dict(sorted(missing.items())), origin)
-        if context.accepts(decision) is not None:
-            return len(missing)
-    raise too_busy(f"job {job_id}")
+        wanted = list(islice(self._left_behind(job), MAX_FIRES + 1))
+        if len(wanted) > MAX_FIRES:
+            raise InvalidSchedule(
+                f"the range from {self._asked.start.isoformat()} to {self._asked.end.isoformat()}"
+                f" holds more than {MAX_FIRES} fire times of job {job.id}: ask for a shorter one,"
+                " and for the next one afterwards"
+            )
+        if self._asked.reverse:
+            wanted.reverse()
+        for first in range(0, len(wanted), PER_EVENT):
+            yield wanted[first : first + PER_EVENT]
 
+    def plan(self, chunk: Sequence[_Wanted]) -> list[PlannedRun]:
+        """The runs of these fire times that there are to be, first runs before runs again."""
+        fires = [wanted.fire for wanted in chunk]
+        states = self._occurrences.outcomes(self._job_id, fires)
+        ids = [self._id(fire, again) for fire in fires for again in (False, True)]
+        existing = self._occurrences.existing(ids)
+        chosen: list[tuple[_Wanted, bool]] = []
+        for wanted in chunk:
+            has_run = self._id(wanted.fire, False) in existing or wanted.fire in states
+            if not has_run or (
+                self._runs_again(states.get(wanted.fire, set()))
+                and self._id(wanted.fire, True) not in existing
+            ):
+                chosen.append((wanted, has_run))
+        chosen.sort(key=lambda run: run[1])
+        return [
+            PlannedRun(
+                wanted.fire,
+                self._id(wanted.fire, again),
+                self._due(self._ordered + number),
+                wanted.version,
+                again,
+            )
+            for number, (wanted, again) in enumerate(chosen)
+        ]
 
-def _decision(
-    context: Context,
-    job: JobState,
-    asked: tuple[datetime, datetime],
-    missing: dict[UUID, datetime],
-    origin: Origin,
-) -> Decision:
-    start, end = asked
-    event = BackfillRequested(start=start, end=end, fires=list(missing.values()), **origin.fields())
-    decision, _ = decide_on_job(job, job.id, [event])
-    now = context.clock.now()
-    decision.next_runs += [
-        occurrence_next_run(ordered(identity, job.id, job.partition, fire, "backfill", due=now))
-        for identity, fire in missing.items()
-    ]
-    return decision
+    def planned(self, chunk: Sequence[_Wanted]) -> list[PlannedRun]:
+        """As :meth:`plan`, and what follows takes its turn after these."""
+        runs = self.plan(chunk)
+        self._ordered += len(runs)
+        return runs
 
+    def order(self, chunk: Sequence[_Wanted]) -> int:
+        """Appends the orders of a chunk; how many runs these are."""
+        for _ in range(MAX_TRIES):
+            job = known_job(self._context, self._job_id)
+            refuse_if(job, {"cancelled"}, "backfill")
+            runs = self.plan(chunk)
+            if not runs:
+                return 0
+            if self._context.accepts(self._decision(job, runs)) is not None:
+                self._ordered += len(runs)
+                return len(runs)
+        raise too_busy(f"job {self._job_id}")
 
-def _chunks(fires: Sequence[datetime]) -> Iterator[Sequence[datetime]]:
-    for first in range(0, len(fires), PER_EVENT):
-        yield fires[first : first + PER_EVENT]
+    def _left_behind(self, job: JobState) -> Iterator[_Wanted]:
+        """The fire times of the range that are not ahead of the schedule, oldest first."""
+        before = self._now if job.next_fire is None else min(self._now, job.next_fire - _TICK)
+        end = min(self._asked.end, before)
+        history = eras(job.id, self._occurrences.defining(job.id))
+        if self._asked.definition == "current":
+            last = history[-1]
+            now = Era(last.version, last.definition, last.first_fire, None, None)
+            yield from (_Wanted(fire, None) for fire in now.fires(self._asked.start, end))
+            return
+        for era in history:
+            fires = era.fires(self._asked.start, end)
+            yield from (_Wanted(fire, era.version) for fire in fires)
 
+    def _runs_again(self, states: set[Phase]) -> bool:
+        """Whether a fire time whose occurrences are in these states is to run once more."""
+        if self._asked.reprocess == "none" or not states <= FINISHED:
+            return False
+        return self._asked.reprocess == "all" or "succeeded" not in states
 
-def _check_range(start: datetime, end: datetime) -> None:
-    for name, moment in (("start", start), ("end", end)):
-        if moment.tzinfo is None:
-            raise InvalidSchedule(f"{name}={moment.isoformat()} has no zone: add an offset")
-        if not 1970 <= moment.year < 9999:
-            raise InvalidSchedule(f"{name}={moment.isoformat()}: a backfill goes from 1970 to 9998")
-    if end < start:
-        raise InvalidSchedule(
-            f"end={end.isoformat()} is before start={start.isoformat()}: give the earlier first"
-        )
+    def _id(self, fire: datetime, again: bool) -> UUID:
+        return backfilled_id(self._job_id, fire, self._salt if again else "")
+
+    def _due(self, number: int) -> datetime:
+        return self._now + number * timedelta(seconds=self._asked.spacing_s)
+
+    def _decision(self, job: JobState, runs: Sequence[PlannedRun]) -> Decision:
+        events: list[BackfillRequested] = []
+        for (version, again), group in groupby(runs, lambda r: (r.definition_version, r.again)):
+            of_group = list(group)
+            events.append(
+                BackfillRequested(
+                    start=self._asked.start,
+                    end=self._asked.end,
+                    fires=[run.fire_time for run in of_group],
+                    due=of_group[0].due,
+                    spacing_s=self._asked.spacing_s,
+                    definition_version=version,
+                    salt=self._salt if again else "",
+                    request_id=self._asked.request_id,
+                    tzdata=tzdata_version(),
+                    **self._origin.fields(),
+                )
+            )
+        decision, _ = decide_on_job(job, job.id, events)
+        for event in events:
+            decision.next_runs += [
+                occurrence_next_run(run) for run in ordered_by(job, event, self._now)
+            ]
+        return decision

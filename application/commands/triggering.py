@@ -40,7 +40,7 @@ def trigger(
     has no zone or that no id can hold, ``InvalidPolicy`` for a request id that cannot be kept.
     """
     _check_time(at)
-    _check_request_id(request_id)
+    check_request_id(request_id)
     origin = context.origin(reason)
     salt = context.entropy.draw(_SALT_BYTES).hex() if request_id is None else request_id
     for _ in range(MAX_TRIES):
@@ -75,7 +75,8 @@ def _check_time(at: datetime | None) -> None:
         raise InvalidSchedule(f"at={at.isoformat()}: a run can be ordered from 1970 to 9998")
 
 
-def _check_request_id(request_id: str | None) -> None:
+def check_request_id(request_id: str | None) -> None:
+    """Raises ``InvalidPolicy`` for a request id that cannot be kept."""
     if request_id is None:
         return
     if not 0 < len(request_id) <= MAX_REQUEST_ID or not is_storable(request_id):

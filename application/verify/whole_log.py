@@ -1,6 +1,7 @@
 """The check itself: once through the log in its order, then the index in one snapshot."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from horolog.application.verify.lives import Lives, instant
 from horolog.application.verify.ports import ScansLog, StoredEvent
 from horolog.application.verify.reading import read_state
 from horolog.application.verify.report import Evidence, Report
-from horolog.domain.ids import occurrence_id
+from horolog.domain.orders import backfilled_id
 
 PAGE = 5_000
 
@@ -103,9 +104,11 @@ class _Check:
                 occurrence = UUID(state["occurrence_id"])
                 self.lives.order(occurrence, event.stream, instant(state["fire_time"]))
             case "backfill_requested":
-                for text in state["fires"]:
-                    fire = instant(text)
-                    assert fire is not None
-                    self.lives.order(occurrence_id(event.stream, fire), event.stream, None)
+                due, salt = instant(state.get("due")), state.get("salt", "")
+                spacing = timedelta(seconds=state.get("spacing_s", 0.0))
+                for number, text in enumerate(state["fires"]):
+                    identity = backfilled_id(event.stream, datetime.fromisoformat(text), salt)
+                    turn = None if due is None else due + number * spacing
+                    self.lives.order(identity, event.stream, turn)
             case _:
                 pass

@@ -1,12 +1,15 @@
 """What has been ordered already: the occurrence of a trigger's request, the occurrences of ids."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import cast
 from uuid import UUID
 
 from horolog.domain.event import read_event
-from horolog.domain.job_events import Triggered
-from horolog.infrastructure.postgres.arrays import Uuids
+from horolog.domain.ids import fire_time_floor
+from horolog.domain.job_events import DEFINING, JobEvent, Triggered
+from horolog.domain.occurrence import Phase
+from horolog.infrastructure.postgres.arrays import Instants, Uuids
 from horolog.infrastructure.postgres.database import Database
 
 # job_events_requests.
@@ -23,6 +26,24 @@ _EXISTING = """
        OR EXISTS (SELECT FROM :schema.executions x WHERE x.id = w.id)
        OR EXISTS (SELECT FROM :schema.occurrence_events e WHERE e.stream = w.id)
 """
+# executions_job and next_runs_unfinished: a range of ids is a range of fire times.
+_OUTCOMES = """
+    SELECT o.fire_time, o.state FROM (
+        SELECT x.fire_time, x.state FROM :schema.executions x
+        WHERE x.job_id = %(job)s AND x.id >= %(low)s AND x.id < %(high)s AND x.kind <> 'trigger'
+        UNION ALL
+        SELECT r.fire_time, r.state FROM :schema.next_runs r
+        WHERE r.job_id = %(job)s AND r.id >= %(low)s AND r.id < %(high)s
+          AND r.kind IN ('schedule', 'backfill')
+    ) AS o JOIN unnest(%(fires)b) AS w (fire) ON w.fire = o.fire_time
+"""
+# The primary key of job_events.
+_DEFINING = """
+    SELECT e.version, e.recorded_at, e.topic, e.state FROM :schema.job_events e
+    WHERE e.stream = %s AND e.topic = ANY (%s) ORDER BY e.version
+"""
+_MILLISECOND = timedelta(milliseconds=1)
+_TOPICS = [event.topic for event in DEFINING]
 
 
 class PostgresOrders:
@@ -32,6 +53,8 @@ class PostgresOrders:
         self._database = database
         self._triggered = database.sql(_TRIGGERED)
         self._existing = database.sql(_EXISTING)
+        self._outcomes = database.sql(_OUTCOMES)
+        self._defining = database.sql(_DEFINING)
 
     def triggered(self, job_id: UUID, request_id: str) -> UUID | None:
         rows = self._database.query(self._triggered, (job_id, request_id))
@@ -43,3 +66,29 @@ class PostgresOrders:
 
     def existing(self, ids: Sequence[UUID]) -> set[UUID]:
         return {identity for (identity,) in self._database.query(self._existing, (Uuids(ids),))}
+
+    def outcomes(self, job_id: UUID, fires: Sequence[datetime]) -> dict[datetime, set[Phase]]:
+        found: dict[datetime, set[Phase]] = {}
+        if not fires:
+            return found
+        params = {
+            "job": job_id,
+            "fires": Instants(list(fires)),
+            "low": fire_time_floor(min(fires)),
+            "high": fire_time_floor(max(fires) + _MILLISECOND),
+        }
+        for fire, state in self._database.query(self._outcomes, params):
+            found.setdefault(fire, set()).add(cast("Phase", state))
+        return found
+
+    def defining(self, job_id: UUID) -> list[tuple[int, datetime, JobEvent]]:
+        return [
+            (
+                version,
+                recorded_at,
+                cast("JobEvent", read_event(topic, bytes(state), where=f"{job_id}:{version}")),
+            )
+            for version, recorded_at, topic, state in self._database.query(
+                self._defining, (job_id, _TOPICS)
+            )
+        ]

@@ -1,10 +1,12 @@
 """What was ordered before, found in the log in memory."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from horolog.domain.event import read_event
-from horolog.domain.job_events import Triggered
+from horolog.domain.job_events import DEFINING, JobEvent, Triggered
+from horolog.domain.occurrence import Phase
 from horolog.infrastructure.simulated.log import SimulatedLog
 
 
@@ -31,3 +33,23 @@ class SimulatedOrders:
             or identity in tables.executions
             or identity in tables.streams
         }
+
+    def outcomes(self, job_id: UUID, fires: Sequence[datetime]) -> dict[datetime, set[Phase]]:
+        wanted, found = set(fires), dict[datetime, set[Phase]]()
+        unfinished = (row.run for row in self._tables.next_runs.values())
+        for row in (*unfinished, *self._tables.executions.values()):
+            if (
+                row.job_id == job_id
+                and row.kind in ("schedule", "backfill")
+                and row.fire_time in wanted
+            ):
+                state: Phase = row.state  # pyright: ignore[reportAssignmentType]
+                found.setdefault(row.fire_time, set()).add(state)
+        return found
+
+    def defining(self, job_id: UUID) -> list[tuple[int, datetime, JobEvent]]:
+        return [
+            (stored.version, stored.recorded_at, event)
+            for stored in self._tables.streams.get(job_id, [])
+            if isinstance(event := read_event(stored.topic, stored.state), DEFINING)
+        ]

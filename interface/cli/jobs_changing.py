@@ -1,7 +1,7 @@
 """The commands that change a job's course: pause, resume, cancel, trigger, backfill."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -9,6 +9,10 @@ from horolog.interface.cli.job_view import job_id, show_job, show_occurrence
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
 from horolog.interface.cli.schedule_options import aware_instant
+
+if TYPE_CHECKING:
+    from horolog.application.answers.planned_run import PlannedRun
+    from horolog.application.commands.backfill_request import BackfillOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -98,17 +102,64 @@ def trigger(
 @click.argument("job", metavar="JOB")
 @click.option("--start", required=True, metavar="T", help="The first instant, ISO 8601.")
 @click.option("--end", required=True, metavar="T", help="The last instant, ISO 8601.")
+@click.option(
+    "--reprocess",
+    type=click.Choice(["none", "failed", "all"]),
+    default="none",
+    show_default=True,
+    help="What of that which has run runs again.",
+)
+@click.option(
+    "--definition",
+    type=click.Choice(["then", "current"]),
+    default="then",
+    show_default=True,
+    help="The job as it was at each fire time, or as it is now.",
+)
+@click.option("--reverse", is_flag=True, help="Begin with the newest.")
+@click.option("--rate", type=float, metavar="N", help="So many runs a second.  [default: at once]")
+@click.option("--request-id", metavar="ID", help="The same request id runs nothing again twice.")
+@click.option("--dry-run", is_flag=True, help="Only list what would run.")
 @click.option("--reason", metavar="WHY", help="Why; it is kept in the log.")
 @at_a_place
 def backfill(
-    place: Place, output: Output, job: str, start: str, end: str, reason: str | None
+    place: Place,
+    output: Output,
+    job: str,
+    start: str,
+    end: str,
+    dry_run: bool,
+    reason: str | None,
+    **options: Any,
 ) -> None:
     """Order runs for the past fire times of a range that have no occurrence yet."""
     first, last = aware_instant("--start", start), aware_instant("--end", end)
+    asked = cast("BackfillOptions", options)
     with place.scheduler() as scheduler, output.progress("ordering runs"):
         identity = job_id(scheduler, job)
-        count = scheduler.backfill(identity, first, last, reason=reason)
+        if dry_run:
+            planned = scheduler.backfill(identity, first, last, dry_run=True, **asked)
+            _show_planned(output, planned)
+            return
+        count = scheduler.backfill(identity, first, last, reason=reason, **asked)
     if output.as_json:
         output.document({"job_id": identity, "ordered": count})
     else:
         output.say(f"{count} runs ordered")
+
+
+def _show_planned(output: Output, planned: "list[PlannedRun]") -> None:
+    if output.as_json:
+        output.document(planned)
+        return
+    output.table(
+        ["fire time", "due", "job's version", "", "id"],
+        [
+            (run.fire_time, run.due, run.definition_version or "present",
+             "again" if run.again else "", str(run.occurrence_id))
+            for run in planned
+        ],
+        empty="nothing to run: each fire time of the range has an occurrence",
+        whole=("fire time", "due"),
+    )  # fmt: skip
+    output.say(f"{len(planned)} runs would be ordered")

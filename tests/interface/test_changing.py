@@ -125,7 +125,7 @@ def test_a_cancellation_reaches_more_occurrences_than_one_append_takes(
     job = scheduler.register("a", schedule=Every(60))
     start = stage.now() - timedelta(days=1)
     scheduler.reschedule(job.id, Every(60, anchor=start))
-    assert scheduler.backfill(job.id, start, stage.now()) > 1300
+    assert scheduler.backfill(job.id, start, stage.now(), definition="current") > 1300
     scheduler.cancel(job.id)
     assert scheduler.occurrences(job_id=job.id, state="scheduled") == []
     assert len(scheduler.occurrences(job_id=job.id, state="skipped", limit=10_000)) > 1300

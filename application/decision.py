@@ -15,6 +15,7 @@ from horolog.domain.event import Event
 from horolog.domain.job import JobState, advance
 from horolog.domain.job import evolve as evolve_job
 from horolog.domain.job_events import FiresSkipped, JobEvent
+from horolog.domain.lanes import Lane
 from horolog.domain.occurrence import OccurrenceState
 from horolog.domain.occurrence import evolve as evolve_occurrence
 from horolog.domain.occurrence_events import Claimed, DeadLettered, OccurrenceEvent
@@ -66,7 +67,11 @@ class Guard:
 
 @dataclass(slots=True)
 class Decision:
-    """One unit of acceptance. ``partition`` is what the fences speak about."""
+    """One unit of acceptance. ``partition`` is what the fences speak about.
+
+    ``lanes`` are those in which each of its claims needs a slot: where one is full, the decision is
+    refused and the row of its guard waits in that lane.
+    """
 
     guard: Guard
     partition: int
@@ -80,6 +85,12 @@ class Decision:
     revived: list[UUID] = field(default_factory=list[UUID])
     discarded: list[UUID] = field(default_factory=list[UUID])
     leaders: list[Leader] = field(default_factory=list[Leader])
+    lanes: list[Lane] = field(default_factory=list[Lane])
+
+    @property
+    def claims(self) -> int:
+        """How many slots it needs in each of its lanes."""
+        return sum(type(new.event) is Claimed for new in self.events)
 
 
 def decide_on_job(

@@ -18,8 +18,9 @@ from horolog.domain.event import Event
 # A topic can be read once the module that declares its event is imported.
 _DECLARING: Final = (job_events, log_events, occurrence_events, partition)
 
-Verdict = Literal["accepted", "conflict", "stale"]
-"""``conflict``: the guard no longer held. ``stale``: a newer leader was elected."""
+Verdict = Literal["accepted", "conflict", "stale", "full"]
+"""``conflict``: the guard no longer held. ``stale``: a newer leader was elected. ``full``: a lane
+of the decision has no slot free, or its rate is used up; in a batch, what comes first gets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class AppendsToLog(Protocol):
 
     Guarantees: one transaction and one round trip for the whole batch; each decision is accepted or
     refused whole, by its guard and the fences; rows follow their events in the same transaction;
-    a decision is never applied twice, also when the connection breaks around the commit.
+    a decision is never applied twice, also when the connection breaks around the commit; a lane
+    never has more slots taken than the limit of whoever took the last. The row of what is refused
+    as ``full`` leaves the fires of the index until a slot is free, or it is written anew.
     Errors: ``StoreUnavailable``, after which nothing of the batch is known to be written, and the
     same batch may be given again.
     """

@@ -10,17 +10,19 @@ from typing import Protocol
 from uuid import UUID
 
 from horolog.domain.job import JobState
+from horolog.domain.lanes import QueueLimit
 from horolog.domain.occurrence import OccurrenceState
 
 
 @dataclass(frozen=True, slots=True)
 class DueJob:
     """A job whose next fire is in the index at ``due_at``, and how many of its runs are unfinished
-    (counted only where its overlap policy asks)."""
+    (counted only where its overlap policy asks); ``queue_limit`` is its queue's, if it has one."""
 
     job: JobState
     due_at: datetime
     unfinished: int
+    queue_limit: QueueLimit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class DueOccurrence:
     due_at: datetime
     position: int
     lost: bool = False
+    queue_limit: QueueLimit | None = None
 
 
 class ReadsStates(Protocol):

@@ -29,7 +29,9 @@ class JobDefinition(BaseModel):
     it runs too, it is dropped, or it waits (the latest one, or up to ``overlap_max`` in order).
     ``catch_up`` decides which of the fire times missed during an outage still run,
     ``catch_up_window`` how late a run may start at all, ``catch_up_rate`` how many of a backlog are
-    claimed each second. ``concurrency_key`` keeps jobs that share it in one partition.
+    claimed each second. ``concurrency_key`` keeps jobs that share it in one partition; at most
+    ``concurrency_limit`` of them (of the job's own runs, where it has no key) hold a claim or run
+    at once, and at most ``rate_limit`` of them are claimed a second.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +49,8 @@ class JobDefinition(BaseModel):
     catch_up_window: Annotated[float, Field(ge=1, le=366 * 86_400)] = 86_400.0
     catch_up_rate: Annotated[float, Field(gt=0, le=1_000)] = 50.0
     concurrency_key: Annotated[str, Field(max_length=256)] | None = None
-    concurrency_limit: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    concurrency_limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    rate_limit: Annotated[float, Field(ge=0.0001, le=100_000, allow_inf_nan=False)] | None = None
     owner: Annotated[str, Field(max_length=256)] | None = None
     labels: dict[str, str] = Field(default_factory=dict)
 

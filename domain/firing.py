@@ -5,7 +5,7 @@ drops becomes one event for the whole range, never silence. The next fire time i
 from the nominal one, never from now, so lateness does not pile up.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -44,13 +44,18 @@ class FirePlan:
 
 
 def plan_fires(
-    job: JobState, *, now: datetime, unfinished: int, attended: datetime | None = None
+    job: JobState,
+    *,
+    now: datetime,
+    unfinished: int,
+    attended: datetime | None = None,
+    most: int = MAX_CLAIMS,
 ) -> FirePlan:
     """The plan for a job whose ``next_fire`` is due at ``now``, with ``unfinished`` runs open.
 
     ``attended`` is when the leader last looked at the job while it was due: fire times that have
     waited since, for an earlier run to end, are not missed ones. At most ``MAX_STEP`` fire times
-    are looked at; where more are due the job is still due afterwards.
+    are looked at, and ``most`` claimed; where more are due the job is still due afterwards.
     """
     assert job.next_fire is not None
     assert job.next_fire <= now
@@ -59,6 +64,7 @@ def plan_fires(
     punctual = now - MISFIRE_GRACE
     missed = due[0].at < punctual and (attended is None or attended < punctual)
     catch_up = _catch_up(job, due, now) if missed else _within_window(job, due, now)
+    catch_up = catch_up.at_most(most)
     if not (missed and job.definition.catch_up == "earliest" and catch_up.fires):
         return _overlapping(job, due, catch_up, unfinished)
     earliest = catch_up.fires[0]
@@ -77,6 +83,14 @@ class _Wanted:
     cause: SkipCause
     at_once: int = MAX_CLAIMS
     again_after_s: float = 0.0
+
+    def at_most(self, most: int) -> "_Wanted":
+        """The same in smaller steps, at the same rate."""
+        if most >= self.at_once:
+            return self
+        return replace(
+            self, at_once=most, again_after_s=self.again_after_s * most / self.at_once
+        )
 
 
 def _within_window(job: JobState, due: list[Fire], now: datetime) -> _Wanted:

@@ -41,6 +41,7 @@ class Job:
     catch_up_rate: float
     concurrency_key: str | None
     concurrency_limit: int | None
+    rate_limit: float | None
     owner: str | None
     labels: Mapping[str, str]
     partition: int
@@ -69,6 +70,7 @@ class Job:
             catch_up_rate=definition.catch_up_rate,
             concurrency_key=definition.concurrency_key,
             concurrency_limit=definition.concurrency_limit,
+            rate_limit=definition.rate_limit,
             owner=definition.owner,
             labels=definition.labels,
             partition=state.partition,

@@ -22,6 +22,7 @@ class Policies(TypedDict, total=False):
     catch_up_window: float
     catch_up_rate: float
     concurrency_limit: int | None
+    rate_limit: float | None
     owner: str | None
     labels: Mapping[str, str]
 
@@ -40,9 +41,10 @@ class JobSpec:
     ``overlap_max``). ``catch_up`` says which of the fire times that an outage missed still run
     ("latest", "earliest", "all", "skip"), if they are at most ``catch_up_window`` late, and
     ``catch_up_rate`` how many of them a second. Jobs that share a ``concurrency_key`` are kept in
-    one partition, and at most ``concurrency_limit`` of them run at once. ``owner`` is who looks at
-    the dead letters. ``replace`` changes the job that has the key where it differs, instead of
-    refusing.
+    one partition; at most ``concurrency_limit`` of them run at once and at most ``rate_limit`` of
+    them begin a second, whatever the number of scanners and workers (without a key: of the job's
+    own runs). ``owner`` is who looks at the dead letters. ``replace`` changes the job that has the
+    key where it differs, instead of refusing.
     """
 
     name: str
@@ -61,6 +63,7 @@ class JobSpec:
     catch_up_rate: float = 50.0
     concurrency_key: str | None = None
     concurrency_limit: int | None = None
+    rate_limit: float | None = None
     owner: str | None = None
     labels: Mapping[str, str] | None = None
     reason: str | None = None

@@ -13,10 +13,11 @@ from uuid import UUID
 from horolog.application.decision import Decision, decide_on_fires, decide_on_occurrence
 from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.due_fires import Fire, SkippedRange, due_at, omitted_ranges
-from horolog.domain.firing import plan_fires
+from horolog.domain.firing import MAX_CLAIMS, plan_fires
 from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState
 from horolog.domain.job_events import Completed, JobEvent
+from horolog.domain.lanes import lanes_of
 from horolog.domain.occurrence import (
     OccurrenceState,
     decide_claim,
@@ -84,7 +85,12 @@ def decide_job(row: DueJob, terms: Terms, fired: Fired | None = None) -> Proposa
     token = terms.tokens.get(job.partition)
     if token is None or job.next_fire is None or job.next_fire > terms.now:
         return None
-    plan = plan_fires(job, now=terms.now, unfinished=row.unfinished, attended=fired.attended)
+    lanes = lanes_of(job.id, job.definition, row.queue_limit)
+    # A decision passes whole or not at all: with limits, fire times go one by one.
+    most = 1 if lanes else MAX_CLAIMS
+    plan = plan_fires(
+        job, now=terms.now, unfinished=row.unfinished, attended=fired.attended, most=most
+    )
     again_at = (
         None if plan.again_after_s is None else terms.now + timedelta(seconds=plan.again_after_s)
     )
@@ -105,6 +111,7 @@ def decide_job(row: DueJob, terms: Terms, fired: Fired | None = None) -> Proposa
     if last.next_fire is None:
         events.append(Completed(**terms.origin.fields()))
     decision, _, claimed = decide_on_fires(job, row.due_at, claims, events)
+    decision.lanes = lanes if claims else []
     return Proposal(
         job.id,
         job.partition,
@@ -143,6 +150,7 @@ def decide_occurrence(row: DueOccurrence, terms: Terms) -> Proposal | Later | No
                 origin=terms.origin,
             )
             decision, after = decide_on_occurrence(state, [claim])
+            decision.lanes = lanes_of(job.id, job.definition, row.queue_limit)
             return _proposal(row, "claimed", decision, after)
         case "running":
             lost = decide_loss(

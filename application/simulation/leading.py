@@ -125,6 +125,8 @@ class Leading:
         verdicts = self._log.append([proposal.decision for proposal in ordered], fences).verdicts
         runs: list[ReadyRun] = []
         for proposal, verdict in zip(ordered, verdicts, strict=True):
+            if verdict == "full":
+                continue  # it waits in its lane
             if verdict != "accepted":
                 self._refused.add(proposal.id)
                 continue

@@ -21,7 +21,7 @@ from horolog.infrastructure.postgres.arrays import Ints, Uuids
 from horolog.infrastructure.postgres.database import Database, Row
 from horolog.infrastructure.postgres.packing import ARGUMENTS, packed
 
-_VERDICTS: dict[int, Verdict] = {0: "accepted", 1: "conflict", 2: "stale"}
+_VERDICTS: dict[int, Verdict] = {0: "accepted", 1: "conflict", 2: "stale", 3: "full"}
 
 _APPEND = "SELECT verdicts, last_position, recorded_at FROM :schema.append({})"
 

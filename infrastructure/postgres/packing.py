@@ -175,6 +175,9 @@ def _packed_cold(decisions: Sequence[Decision]) -> Jsonb | None:
             tables.setdefault("revived", []).append(row)
         for row in decision.leaders:
             tables.setdefault("leaders", []).append({"of": number, **_fields(row)})
+        for turn, lane in enumerate(decision.lanes):
+            row = {"of": number, "turn": turn, "claims": decision.claims, **_fields(lane)}
+            tables.setdefault("lanes", []).append(row)
     return Jsonb(tables, dumps=_dumps) if tables else None
 
 

@@ -13,6 +13,7 @@ from horolog.domain.event import read_event
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState, JobStatus, fold
 from horolog.domain.job_events import DEFINING
+from horolog.domain.lanes import QueueLimit
 from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all, ordered
 from horolog.domain.occurrence_events import Claimed
 from horolog.infrastructure.postgres.arrays import Uuids
@@ -50,11 +51,13 @@ _DUE = f"""
            r.attempt > 0 AND r.state IN ('retrying', 'claimed') AND EXISTS (
                SELECT FROM :schema.occurrence_events e
                WHERE e.stream = r.id AND e.topic = 'occurrence.lost.1'
-                 AND e.version = r.version - CASE r.state WHEN 'claimed' THEN 1 ELSE 0 END)
+                 AND e.version = r.version - CASE r.state WHEN 'claimed' THEN 1 ELSE 0 END),
+           q.queue, q.most, q.rate
     FROM unnest(%b) AS wanted (id)
     JOIN :schema.next_runs r ON r.id = wanted.id
     JOIN :schema.jobs j ON j.id = r.job_id
     LEFT JOIN :schema.next_runs n ON n.id = r.job_id AND r.kind <> 'job'
+    LEFT JOIN :schema.queue_limits q ON q.queue = j.queue
     ORDER BY r.due_at, r.id
 """
 
@@ -152,12 +155,13 @@ class PostgresStates:
 
 
 def _due(row: Row) -> DueJob | DueOccurrence:
-    index, job, (next_fire, job_fires, unfinished, lost) = row[:13], row[13:19], row[19:]
+    index, job, (next_fire, job_fires, unfinished, lost) = row[:13], row[13:19], row[19:23]
+    limit = None if row[23] is None else QueueLimit(row[24], row[25])
     if index[4] == "job":
         state = job_of((*job, index[3], index[12]))
-        return DueJob(state, cast("datetime", index[9]), unfinished)
+        return DueJob(state, cast("datetime", index[9]), unfinished, limit)
     state = job_of((*job, next_fire, job_fires))
-    return DueOccurrence(state, index_occurrence(index), index[9], index[11], lost)
+    return DueOccurrence(state, index_occurrence(index), index[9], index[11], lost, limit)
 
 
 def job_of(row: Row) -> JobState:

@@ -6,7 +6,6 @@ from heapq import heappop, heappush
 from uuid import UUID
 
 from horolog.infrastructure.simulated.log import SimulatedLog
-from horolog.infrastructure.simulated.tables import IndexRow
 
 
 class SimulatedDueIndex:
@@ -47,15 +46,11 @@ class SimulatedDueIndex:
 
     def _stands(self, due_at: datetime, identity: UUID) -> bool:
         row = self._tables.next_runs.get(identity)
-        return row is not None and _is_fire(row) and row.due_at == due_at
+        return row is not None and row.fires_at == due_at
 
     def _take_over(self) -> None:
         written, self._tables.written = self._tables.written, set()
         for identity in written:
             row = self._tables.next_runs.get(identity)
-            if row is not None and _is_fire(row):
-                heappush(self._heap, (row.due_at, identity))
-
-
-def _is_fire(row: IndexRow) -> bool:
-    return not row.run.look
+            if row is not None and (fires_at := row.fires_at) is not None:
+                heappush(self._heap, (fires_at, identity))

@@ -11,6 +11,7 @@ from horolog.application.decision import Decision, Guard
 from horolog.application.log import Appended, Fences, Recorded, Verdict
 from horolog.domain.errors import VersionConflict
 from horolog.domain.event import read_event
+from horolog.infrastructure.simulated.lanes import refuse_full, release_slots, take_slots
 from horolog.infrastructure.simulated.tables import (
     LONG_AGO,
     IndexRow,
@@ -39,6 +40,7 @@ class SimulatedLog:
         with self._lock:
             stamp = self._now()
             verdicts = self._verdicts(decisions, fences, stamp)
+            refuse_full(self.tables, decisions, verdicts, stamp)
             self._refuse_taken_keys(decisions, verdicts)
             accepted = [d for d, v in zip(decisions, verdicts, strict=True) if v == "accepted"]
             for decision in accepted:
@@ -47,6 +49,8 @@ class SimulatedLog:
                     self.tables.record(stamp, new.stream, new.version, topic, state)
             _write_index(self.tables, accepted, stamp)
             _write_others(self.tables, accepted, stamp)
+            release_slots(self.tables, accepted)
+            take_slots(self.tables, accepted, stamp)
             return Appended(verdicts, self.tables.last_position, stamp)
 
     def stream(self, stream: UUID, *, after: int = 0, limit: int = 1000) -> list[Recorded]:

@@ -10,6 +10,7 @@ from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.definition import JobDefinition
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState, JobStatus, fold
+from horolog.domain.lanes import QueueLimit
 from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all, ordered
 from horolog.domain.occurrence_events import Claimed, Lost, OccurrenceEvent
 from horolog.infrastructure.simulated.log import SimulatedLog
@@ -75,10 +76,14 @@ class SimulatedStates:
             occurrence = _occurrence(row)
             if occurrence.definition_version is not None:
                 job = replace(job, definition=self._definition_at(job.id, occurrence))
-            return DueOccurrence(job, occurrence, row.due_at, row.position, self._lost(occurrence))
+            lost = self._lost(occurrence)
+            return DueOccurrence(job, occurrence, row.due_at, row.position, lost, self._limit(job))
         asks = job.definition.overlap != "allow"
         unfinished = len(self.unfinished(job.id, limit=1000)) if asks else 0
-        return DueJob(job, row.due_at, unfinished)
+        return DueJob(job, row.due_at, unfinished, self._limit(job))
+
+    def _limit(self, job: JobState) -> QueueLimit | None:
+        return self._tables.queue_limits.get(job.definition.queue)
 
     def _definition_at(self, job_id: UUID, occurrence: OccurrenceState) -> JobDefinition:
         assert occurrence.definition_version is not None

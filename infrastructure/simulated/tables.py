@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from horolog.domain.ids import partition_stream
+from horolog.domain.lanes import QueueLimit
 from horolog.projections.rows import DeadLetter, Execution, JobRow, NextRun
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -24,11 +25,23 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """A row of the next-run index: when it is due by the log's clock, and which append wrote it."""
+    """A row of the next-run index: when it is due by the log's clock, and which append wrote it.
+
+    ``lane`` is the full one in which it waits; where that is for the lane's rate, until ``turn``.
+    """
 
     run: NextRun
     due_at: datetime
     position: int
+    lane: str | None = None
+    turn: datetime | None = None
+
+    @property
+    def fires_at(self) -> datetime | None:
+        """When it is to be looked at as a fire; ``None`` while it waits for a slot, or is a look."""
+        if self.run.look:
+            return None
+        return self.due_at if self.lane is None else self.turn
 
 
 @dataclass(slots=True)
@@ -47,7 +60,8 @@ class PartitionRow:
 @dataclass(slots=True)
 class Tables:
     """All of it. Events are in the order of their positions; ``written`` are the rows of the index
-    that were written since somebody who keeps an order of them last looked."""
+    that were written since somebody who keeps an order of them last looked. ``slots`` are those
+    taken in each lane, ``full_at`` is when the bucket of a lane's rate is full again."""
 
     events: list[StoredEvent] = field(default_factory=list[StoredEvent])
     streams: dict[UUID, list[StoredEvent]] = field(default_factory=dict[UUID, list[StoredEvent]])
@@ -58,6 +72,9 @@ class Tables:
     dead_letters: dict[UUID, DeadLetter] = field(default_factory=dict[UUID, DeadLetter])
     partitions: dict[int, PartitionRow] = field(default_factory=dict[int, PartitionRow])
     counters: dict[str, int] = field(default_factory=dict[str, int])
+    slots: dict[str, set[UUID]] = field(default_factory=dict[str, set[UUID]])
+    full_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    queue_limits: dict[str, QueueLimit] = field(default_factory=dict[str, QueueLimit])
     last_position: int = 0
     written: set[UUID] = field(default_factory=set[UUID])
 

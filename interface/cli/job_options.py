@@ -27,6 +27,7 @@ POLICIES = (
     "catch_up_window",
     "catch_up_rate",
     "concurrency_limit",
+    "rate_limit",
     "owner",
 )
 
@@ -58,6 +59,9 @@ _OPTIONS = [
     ),
     click.option(
         "--concurrency-limit", type=int, metavar="N", help="Runs of one --concurrency-key at once."
+    ),
+    click.option(
+        "--rate-limit", type=float, metavar="N", help="Runs of one --concurrency-key a second."
     ),
     click.option("--owner", metavar="WHO", help="Who looks at its dead letters."),
     click.option("--label", "labels", multiple=True, metavar="K=V", help="Repeatable."),

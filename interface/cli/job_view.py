@@ -34,13 +34,22 @@ def show_job(output: Output, job: "Job") -> None:
             "timeout": job.timeout,
             "overlap": job.overlap,
             "catch up": f"{job.catch_up}, within {job.catch_up_window:g} s",
-            "concurrency": job.concurrency_key
-            and f"{job.concurrency_key}, at most {job.concurrency_limit}",
+            "concurrency": _concurrency(job),
             "owner": job.owner,
             "labels": job.labels,
             "version": job.version,
         }
     )
+
+
+def _concurrency(job: "Job") -> str | None:
+    """What the job shares with others, and within which limits."""
+    parts = [
+        job.concurrency_key,
+        job.concurrency_limit and f"at most {job.concurrency_limit} at once",
+        job.rate_limit and f"at most {job.rate_limit:g} a second",
+    ]
+    return ", ".join(part for part in parts if part) or None
 
 
 def show_occurrence(output: Output, occurrence: "Occurrence") -> None:

@@ -15,10 +15,14 @@ CREATE TABLE :schema.next_runs (
     partition smallint NOT NULL,
     look boolean NOT NULL,
     state text NOT NULL,
-    kind text NOT NULL
+    kind text NOT NULL,
+    lane text
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX next_runs_fires ON :schema.next_runs (partition, due_at, id) WHERE NOT look;
+CREATE INDEX next_runs_fires ON :schema.next_runs (partition, due_at, id)
+    WHERE NOT look AND lane IS NULL;
 CREATE INDEX next_runs_looks ON :schema.next_runs (partition, due_at, id) WHERE look;
+-- Fires that wait for a slot of a full lane, out of the way of the others.
+CREATE INDEX next_runs_lanes ON :schema.next_runs (lane, due_at, id) WHERE lane IS NOT NULL;
 CREATE INDEX next_runs_unfinished ON :schema.next_runs (job_id) WHERE kind <> 'job';
 
 -- Current definitions. held_fire and fires are where the schedule of a job stands that has no row in

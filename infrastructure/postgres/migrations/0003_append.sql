@@ -11,7 +11,8 @@
 --   0 nothing   1 a next_runs row at this version (and due time, where given)
 --   2 a job at this version (0: it must not exist), its next fire time still this one, where given
 --   3 a partition at this version, unleased
--- Verdicts: 0 accepted, 1 a guard no longer holds or a version is taken, 2 a newer leader was elected.
+-- Verdicts: 0 accepted, 1 a guard no longer holds or a version is taken, 2 a newer leader was elected,
+-- 3 a lane is full (see lanes_full).
 
 CREATE FUNCTION :schema.append(
     guard_of smallint[], guard_id uuid[], guard_version integer[], guard_due timestamptz[],
@@ -90,6 +91,10 @@ BEGIN
         END IF;
     END LOOP;
 
+    IF cold ? 'lanes' THEN
+        verdicts := :schema.lanes_full(cold -> 'lanes', verdicts, guard_id, stamp);
+    END IF;
+
     -- Events get their positions in the order of the batch. A version that is taken, in the log or
     -- by an earlier decision of the batch (one message delivered twice, a retry after a cut), refuses
     -- the decision that wanted it and no other. The primary keys find that out, so it costs nothing
@@ -146,7 +151,16 @@ BEGIN
         ON CONFLICT (id) DO UPDATE SET
             due_at = excluded.due_at, fire_time = excluded.fire_time, position = excluded.position,
             version = excluded.version, attempt = excluded.attempt, failures = excluded.failures,
-            fires = excluded.fires, look = excluded.look, state = excluded.state;
+            fires = excluded.fires, look = excluded.look, state = excluded.state, lane = NULL;
+    END IF;
+
+    -- Slots follow the rows: a claim takes them, and whatever ends an attempt gives them back. Where
+    -- nobody ever used a lane, this costs the look at an empty table.
+    IF EXISTS (SELECT FROM :schema.lanes_in_use) THEN
+        PERFORM :schema.release_slots(verdicts, drop_of, drop_id, put_of, put_id, put_look);
+    END IF;
+    IF cold ? 'lanes' THEN
+        PERFORM :schema.take_slots(cold -> 'lanes', verdicts, put_of, put_id, put_look, stamp);
     END IF;
 
     IF cardinality(end_of) > 0 THEN
@@ -297,7 +311,8 @@ BEGIN
     EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO %I', :literal, role);
     EXECUTE format('GRANT INSERT ON %1$I.job_events, %1$I.occurrence_events TO %2$I', :literal, role);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$I.next_runs, %1$I.jobs, %1$I.executions, '
-                   '%1$I.dead_letters, %1$I.instances, %1$I.counters, %1$I.tracking TO %2$I',
+                   '%1$I.dead_letters, %1$I.instances, %1$I.counters, %1$I.tracking, '
+                   '%1$I.lane_slots, %1$I.lane_buckets, %1$I.lanes_in_use, %1$I.queue_limits TO %2$I',
                    :literal, role);
     EXECUTE format('GRANT UPDATE ON %I.partitions TO %I', :literal, role);
     EXECUTE format('GRANT INSERT, DELETE ON %I.at_commit TO %I', :literal, role);

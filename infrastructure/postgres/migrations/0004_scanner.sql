@@ -90,7 +90,7 @@ BEGIN
          AS w (partition, due, id, until, n)
     CROSS JOIN LATERAL (
         SELECT x.due_at, x.id FROM :schema.next_runs x
-        WHERE NOT x.look AND x.partition = w.partition AND (x.due_at, x.id) > (w.due, w.id)
+        WHERE NOT x.look AND x.lane IS NULL AND x.partition = w.partition AND (x.due_at, x.id) > (w.due, w.id)
           AND x.due_at <= w.until
         ORDER BY x.due_at, x.id LIMIT most) r;
 END $$;

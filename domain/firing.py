@@ -88,9 +88,7 @@ class _Wanted:
         """The same in smaller steps, at the same rate."""
         if most >= self.at_once:
             return self
-        return replace(
-            self, at_once=most, again_after_s=self.again_after_s * most / self.at_once
-        )
+        return replace(self, at_once=most, again_after_s=self.again_after_s * most / self.at_once)
 
 
 def _within_window(job: JobState, due: list[Fire], now: datetime) -> _Wanted:

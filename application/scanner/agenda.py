@@ -1,27 +1,115 @@
-"""What an instance knows to be due, now and soon: the wheel, and behind it a queue per partition.
+"""What an instance knows to be due, now and soon: the wheel, and behind it a queue for each flow.
 
-What the wheel lets go waits in its partition's queue, and batches are drawn from these in turn: a
-flood in one partition does not delay the others. An entry that is being claimed is known too: the
-sweep, which reads rows that are not claimed yet, does not bring it in a second time, and news that
-arrives about it meanwhile is kept until the claim is settled.
+A flow is what one tenant (the jobs of a concurrency key, or else of a handler) has due in one
+queue, partition and priority. What the wheel lets go waits in its flow, and batches are drawn from
+the flows in turn: whoever floods the index waits behind himself. Of several priorities the highest
+gets half of a batch, the next half of what is left, and so on, and what one of them does not use is
+the others': a higher one goes first and no lower one stands still. Flows of a ready queue that
+holds enough are passed over (see headroom).
+
+An entry that is being claimed is known too: the sweep, which reads rows that are not claimed yet,
+does not bring it in a second time, and news that arrives about it meanwhile is kept until the claim
+is settled.
 """
 
-from collections import deque
-from collections.abc import Collection, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable
 from uuid import UUID
 
 from horolog.application.scanner.wheel import Entry, Wheel
 
+_Flow = tuple[int, str, str]
+"""Partition, queue, tenant; within one priority."""
+
+AMPLE = 1 << 30
+
+Room = Callable[[str], int]
+"""How many more runs a ready queue may be given."""
+
+
+def _ample(queue: str) -> int:
+    del queue
+    return AMPLE
+
+
+class _Level:
+    """The flows of one priority, in turn."""
+
+    def __init__(self) -> None:
+        self.flows: dict[_Flow, deque[Entry]] = {}
+        self.turn: deque[_Flow] = deque()
+
+    def put(self, entry: Entry) -> None:
+        flow = (entry.partition, entry.queue, entry.tenant)
+        queue = self.flows.get(flow)
+        if queue is None:
+            queue = self.flows[flow] = deque()
+            self.turn.append(flow)
+        queue.append(entry)
+
+    def draw(self, limit: int, partitions: Collection[int], rooms: "_Rooms") -> list[Entry]:
+        drawn: list[Entry] = []
+        passed_over = 0
+        # A slice at a time: nearly as fair as one by one, and much cheaper.
+        most = max(1, limit // max(64, len(self.turn)))
+        while len(drawn) < limit and passed_over < len(self.turn):
+            flow = self.turn[0]
+            partition, queue, _ = flow
+            room = rooms.of(queue)
+            if room <= 0 or partition not in partitions:
+                passed_over += 1
+                self.turn.rotate(-1)
+                continue
+            passed_over = 0
+            entries = self.flows[flow]
+            count = min(len(entries), most, limit - len(drawn), room)
+            drawn += [entries.popleft() for _ in range(count)]
+            rooms.use(queue, count)
+            if entries:
+                self.turn.rotate(-1)
+            else:
+                self.turn.popleft()
+                del self.flows[flow]
+        return drawn
+
+    def forget(self, partition: int) -> list[Entry]:
+        gone = [flow for flow in self.flows if flow[0] == partition]
+        self.turn = deque(flow for flow in self.turn if flow[0] != partition)
+        return [entry for flow in gone for entry in self.flows.pop(flow)]
+
+
+class _Rooms:
+    """What is left of each queue's room within one draw; entries of unknown queues are let by."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._left: dict[str, int] = {}
+
+    def of(self, queue: str) -> int:
+        if not queue:
+            return AMPLE
+        left = self._left.get(queue)
+        if left is None:
+            left = self._left[queue] = self._room(queue)
+        return left
+
+    def use(self, queue: str, count: int) -> None:
+        if queue:
+            self._left[queue] -= count
+
 
 class Agenda:
-    """Entries by id; each is in the wheel, in a queue, or in hand."""
+    """Entries by id; each is in the wheel, in a flow, or in hand. ``room`` says of each ready queue
+    how much more it may be given."""
 
-    def __init__(self, wheel: Wheel) -> None:
+    def __init__(self, wheel: Wheel, *, room: Room = _ample, capacity: int = 1_000_000) -> None:
         self.wheel = wheel
-        self._queues: dict[int, deque[Entry]] = {}
+        self._room = room
+        self._capacity = capacity
+        self._levels: dict[int, _Level] = {}
         self._queued: set[UUID] = set()
+        self._counts: dict[int, Counter[str]] = {}
         self._in_hand: dict[UUID, Entry | None] = {}
-        self._turn: deque[int] = deque()
 
     def __len__(self) -> int:
         return len(self.wheel) + len(self._queued) + len(self._in_hand)
@@ -31,10 +119,22 @@ class Agenda:
         """How much is due and not claimed."""
         return len(self._queued)
 
-    def waiting_in(self, partition: int) -> int:
-        """How much is due and not claimed in a partition."""
-        queue = self._queues.get(partition)
-        return 0 if queue is None else len(queue)
+    @property
+    def ready(self) -> int:
+        """How much of that may be claimed now."""
+        return sum(self.ready_in(partition) for partition in self._counts)
+
+    @property
+    def held_back(self) -> int:
+        """How much of that waits for its ready queue to be emptied."""
+        return self.waiting - self.ready
+
+    def ready_in(self, partition: int) -> int:
+        """How much of a partition is due, not claimed, and not held back."""
+        counts = self._counts.get(partition)
+        if counts is None:
+            return 0
+        return sum(n for queue, n in counts.items() if not queue or self._room(queue) > 0)
 
     def add(self, entry: Entry) -> bool:
         """Takes in what somebody read or heard of; False where there was no room for it."""
@@ -45,32 +145,31 @@ class Agenda:
             if kept is None or entry.due_us < kept.due_us:
                 self._in_hand[entry.id] = entry
             return True
+        if len(self._queued) >= self._capacity:
+            return False
         return self.wheel.add(entry)
 
     def release(self, now_us: int) -> None:
-        """Moves what is due from the wheel into the queues."""
+        """Moves what is due from the wheel into the flows."""
         for entry in self.wheel.pop_due(now_us):
             self._enqueue(entry)
 
     def draw(self, now_us: int, limit: int, partitions: Collection[int]) -> list[Entry]:
-        """Up to ``limit`` entries due at ``now_us``, from ``partitions`` in turn; now in hand."""
+        """Up to ``limit`` entries due at ``now_us``, from the flows of ``partitions``; in hand."""
         self.release(now_us)
+        rooms = _Rooms(self._room)
         drawn: list[Entry] = []
-        idle = 0
-        while len(drawn) < limit and idle < len(self._turn):
-            partition = self._turn[0]
-            self._turn.rotate(-1)
-            queue = self._queues[partition]
-            if not queue or partition not in partitions:
-                idle += 1
-                continue
-            idle = 0
-            # A slice at a time: nearly as fair as one by one, and much cheaper.
-            for _ in range(min(len(queue), max(1, limit // 64), limit - len(drawn))):
-                entry = queue.popleft()
-                self._queued.discard(entry.id)
-                self._in_hand[entry.id] = None
-                drawn.append(entry)
+        levels = [self._levels[priority] for priority in sorted(self._levels, reverse=True)]
+        for level in levels:
+            half = limit if level is levels[-1] else (limit - len(drawn) + 1) // 2
+            drawn += level.draw(min(half, limit - len(drawn)), partitions, rooms)
+        for level in levels if len(levels) > 1 else ():
+            drawn += level.draw(limit - len(drawn), partitions, rooms)
+        self._levels = {p: level for p, level in self._levels.items() if level.turn}
+        for entry in drawn:
+            self._queued.discard(entry.id)
+            self._in_hand[entry.id] = None
+            self._count(entry, -1)
         return drawn
 
     def settle(self, entries: Iterable[Entry]) -> None:
@@ -82,22 +181,27 @@ class Agenda:
 
     def next_due(self, partitions: Collection[int]) -> int | None:
         """When there is something to draw from ``partitions``: 0 for now."""
-        if any(queue and number in partitions for number, queue in self._queues.items()):
+        if any(self.ready_in(number) for number in self._counts if number in partitions):
             return 0
         return self.wheel.next_due()
 
     def forget(self, partition: int) -> None:
         """Everything of a partition that is led no more."""
         self.wheel.remove_partition(partition)
-        queue = self._queues.pop(partition, None)
-        if queue is not None:
-            self._queued.difference_update(entry.id for entry in queue)
-            self._turn.remove(partition)
+        for level in self._levels.values():
+            self._queued.difference_update(entry.id for entry in level.forget(partition))
+        self._counts.pop(partition, None)
 
     def _enqueue(self, entry: Entry) -> None:
-        queue = self._queues.get(entry.partition)
-        if queue is None:
-            queue = self._queues[entry.partition] = deque()
-            self._turn.append(entry.partition)
-        queue.append(entry)
+        level = self._levels.get(entry.priority)
+        if level is None:
+            level = self._levels[entry.priority] = _Level()
+        level.put(entry)
         self._queued.add(entry.id)
+        self._count(entry, 1)
+
+    def _count(self, entry: Entry, change: int) -> None:
+        counts = self._counts.setdefault(entry.partition, Counter())
+        counts[entry.queue] += change
+        if not counts[entry.queue]:
+            del counts[entry.queue]

@@ -11,6 +11,8 @@ from typing import Protocol
 from horolog.application.scanner.agenda import Agenda
 from horolog.application.scanner.claiming import Appends, Claiming, ReadsDueRows
 from horolog.application.scanner.clock import Clock, DatabaseTime
+from horolog.application.scanner.headroom import Headroom, SeesDepths, Watching
+from horolog.application.scanner.lanes import WaitingLanes
 from horolog.application.scanner.leadership import KeepsLeases, Leadership
 from horolog.application.scanner.looking import Extends, Looking, SeesQueue
 from horolog.application.scanner.news import HearsNews
@@ -20,6 +22,7 @@ from horolog.application.scanner.publishing import MarksPublished, Publishing
 from horolog.application.scanner.republishing import Republishing
 from horolog.application.scanner.scanner import Parts, Scanner
 from horolog.application.scanner.sent import SentMessages
+from horolog.application.scanner.serving import ReadsLanes, Serving
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import ReadsIndex, Sweep
@@ -27,8 +30,12 @@ from horolog.application.scanner.territory import Territory
 from horolog.application.scanner.wheel import Wheel
 
 
-class Index(ReadsIndex, Extends, ReadsDueRows, Protocol):
+class Index(ReadsIndex, Extends, ReadsDueRows, ReadsLanes, Protocol):
     """The next-run index, in all its uses."""
+
+
+class Queue(SeesQueue, SeesDepths, Protocol):
+    """The ready queue."""
 
 
 class Leases(KeepsLeases, MarksPublished, Protocol):
@@ -45,7 +52,7 @@ class Adapters:
     index: Index
     looks: Index
     leases: Leases
-    queue: SeesQueue
+    queue: Queue
     news: HearsNews
     clock: Clock
 
@@ -62,9 +69,12 @@ def assemble(
     time = DatabaseTime(clock)
     territory = Territory(instance)
     wheel = Wheel(tick_us=round(settings.tick_s * 1e6), capacity=settings.wheel_capacity)
-    agenda = Agenda(wheel)
+    headroom = Headroom(settings, clock)
+    agenda = Agenda(wheel, room=headroom.room, capacity=settings.wheel_capacity)
+    lanes = WaitingLanes()
     progress = Progress()
     outbox = Outbox(settings, progress)
+    watching = Watching(headroom, outbox.unpublished, queue=adapters.queue)
     sent = SentMessages()
     details: MutableMapping[str, object] = {}
     # In this order they hear of partitions gained and lost.
@@ -76,13 +86,16 @@ def assemble(
         territory, agenda,
         index=adapters.index, clock=clock, time=time, settings=settings, signals=signals,
     )  # fmt: skip
+    serving = Serving(
+        territory, agenda, lanes, index=adapters.index, clock=clock, signals=signals,
+    )  # fmt: skip
     claiming = Claiming(
-        territory, agenda, outbox, progress,
+        territory, agenda, outbox, progress, serving, headroom,
         rows=adapters.index, appends=adapters.log,
         clock=clock, time=time, settings=settings, signals=signals,
     )  # fmt: skip
     publishing = Publishing(
-        territory, outbox, progress, sent, republishing,
+        territory, outbox, progress, sent, republishing, headroom,
         queue=adapters.queue, marks=adapters.leases,
         clock=clock, settings=settings, signals=signals,
     )  # fmt: skip
@@ -97,6 +110,7 @@ def assemble(
         clock=clock, time=time, settings=settings, signals=signals, details=details,
     )  # fmt: skip
     parts = Parts(
-        territory, agenda, outbox, leadership, sweep, claiming, publishing, republishing, looking
-    )
+        territory, agenda, outbox, leadership, sweep, claiming, publishing, republishing, looking,
+        serving, lanes, watching, headroom,
+    )  # fmt: skip
     return Scanner(parts, adapters.news, clock, settings, signals, details)

@@ -4,10 +4,12 @@ One batch is one read of the rows as they are now, one decision for each, and on
 partitions together with their fencing tokens. The wheel only said when to look: what is claimed is
 decided from the row, and the log accepts it only while the row is still the same. A conflict means
 that somebody else changed the row: it is read again a moment later. A stale fence means that a
-newer leader was elected: the partition is given up.
+newer leader was elected: the partition is given up. What finds a lane full waits there until the
+lane is served.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,8 +28,10 @@ from horolog.application.scanner.deciding import (
     decide_job,
     decide_occurrence,
 )
+from horolog.application.scanner.headroom import Headroom
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.progress import Progress
+from horolog.application.scanner.serving import Serving
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.territory import Territory
@@ -35,6 +39,7 @@ from horolog.application.scanner.wheel import Entry
 from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.errors import HorologError
 from horolog.domain.ids import occurrence_id
+from horolog.domain.job import JobState
 from horolog.domain.origin import Origin
 
 log = logging.getLogger("horolog.scanner")
@@ -86,6 +91,8 @@ class Claiming:
         agenda: Agenda,
         outbox: Outbox,
         progress: Progress,
+        serving: Serving,
+        headroom: Headroom,
         *,
         rows: ReadsDueRows,
         appends: Appends,
@@ -98,6 +105,8 @@ class Claiming:
         self._agenda = agenda
         self._outbox = outbox
         self._progress = progress
+        self._serving = serving
+        self._headroom = headroom
         self._rows = rows
         self._appends = appends
         self._clock = clock
@@ -126,7 +135,7 @@ class Claiming:
             return Turn()
         now_us = self._time.now_us()
         self._agenda.release(now_us)
-        if least > 1 and self._agenda.waiting < least:
+        if least > 1 and self._agenda.ready < least:
             return Turn()
         entries = self._agenda.draw(now_us, limit, tokens)
         if entries:
@@ -140,16 +149,40 @@ class Claiming:
         """One batch that was drawn; where the store is away it stays due."""
         done = False
         self._drawn += len(entries)
+        queues = Counter(entry.queue for entry in entries if entry.queue)
+        self._headroom.reserve(queues)
         try:
             rows = await self._read(self._in_order(entries))
-            await self._decide(rows, tokens)
+            unknown = {entry.id for entry in entries if not entry.queue}
+            await self._decide(self._with_room(rows, unknown), tokens)
             done = True
         finally:
             self._drawn -= len(entries)
+            self._headroom.settle(queues)
+            self._serving.settle(entries)
             self._agenda.settle(entries)
             if not done:
                 for entry in entries:
                     self._agenda.add(entry)
+
+    def _with_room(
+        self, rows: list[DueJob | DueOccurrence], unknown: set[UUID]
+    ) -> list[DueJob | DueOccurrence]:
+        """The rows without those whose queue turned out to hold enough: they take their turn."""
+        if not unknown:
+            return rows
+        kept: list[DueJob | DueOccurrence] = []
+        rooms: dict[str, int] = {}
+        for row in rows:
+            identity = row.job.id if isinstance(row, DueJob) else row.occurrence.id
+            queue = row.job.definition.queue
+            if identity in unknown:
+                rooms[queue] = rooms.get(queue, self._headroom.room(queue)) - 1
+                if rooms[queue] < 0:
+                    self._agenda.add(entry_of(row.job, identity, microseconds(row.due_at)))
+                    continue
+            kept.append(row)
+        return kept
 
     async def append(self, proposals: list[Proposal], tokens: dict[int, int]) -> None:
         """Appends decisions under their fences, and does what follows from each verdict."""
@@ -168,6 +201,8 @@ class Claiming:
             elif verdict == "stale":
                 stale.add(proposal.partition)
                 self._signals.emit("stale")
+            elif verdict == "full":
+                self._serving.refused(proposal)
             else:
                 self._conflict(proposal)
         for partition in stale:
@@ -215,7 +250,8 @@ class Claiming:
             if isinstance(answer, Proposal):
                 proposals.append(answer)
             elif isinstance(answer, Later):
-                self._agenda.wheel.add(Entry(microseconds(answer.at), answer.id, answer.partition))
+                self._agenda.wheel.add(entry_of(row.job, answer.id, microseconds(answer.at)))
+        self._serving.queue_up(proposals)
         await self.append(proposals, tokens)
 
     def _answer(
@@ -270,6 +306,8 @@ class Claiming:
                     batch=batches[proposal.partition],
                     lost=proposal.lost_before,
                 )
+            if proposal.claimed:
+                self._headroom.given(proposal.queue, len(proposal.claimed))
             self._note_due(proposal)
             if self._refused:
                 self._refused.pop(proposal.id, None)
@@ -279,7 +317,7 @@ class Claiming:
         """The rows that the decision wrote, in the wheel at once: nobody tells us of them."""
         if proposal.again_at is not None:
             due_us = microseconds(proposal.again_at)
-            self._agenda.wheel.add(Entry(due_us, proposal.id, proposal.partition))
+            self._agenda.wheel.add(entry_of(proposal.job, proposal.id, due_us))
             return
         horizon = self._time.now_us() + int(self._settings.horizon_s * 1e6)
         for row in proposal.decision.next_runs:
@@ -287,7 +325,7 @@ class Claiming:
                 continue
             due_us = microseconds(row.due_at)
             if due_us <= horizon:
-                self._agenda.add(Entry(due_us, row.id, row.partition))
+                self._agenda.add(entry_of(proposal.job, row.id, due_us))
 
     def _conflict(self, proposal: Proposal) -> None:
         self._signals.emit("conflict")
@@ -295,4 +333,12 @@ class Claiming:
             self._refused.clear()
         self._refused[proposal.id] = self._refused.get(proposal.id, 0) + 1
         due_us = self._time.now_us() + CONFLICT_PAUSE_US
-        self._agenda.wheel.add(Entry(due_us, proposal.id, proposal.partition))
+        self._agenda.wheel.add(entry_of(proposal.job, proposal.id, due_us))
+
+
+def entry_of(job: JobState, identity: UUID, due_us: int) -> Entry:
+    """A row of the index as the agenda takes it in, with the job at hand."""
+    definition = job.definition
+    key = definition.concurrency_key
+    tenant = f"n{definition.name}" if key is None else f"k{key}"
+    return Entry(due_us, identity, job.partition, definition.queue, tenant, definition.priority)

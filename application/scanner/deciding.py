@@ -57,6 +57,10 @@ class Proposal:
     lost_before: bool = False
     again_at: datetime | None = None
 
+    @property
+    def queue(self) -> str:
+        return self.job.definition.queue
+
 
 @dataclass(frozen=True, slots=True)
 class Later:

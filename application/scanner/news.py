@@ -1,12 +1,13 @@
 """News of the index: rows that were just written and are due soon, heard at once.
 
 A notification is lines of ``partition due_us id``, or ``partition due_us *`` where an append wrote
-more rows than fit: then the partition is read again from that time on. ``scanners`` says that one
-of them has joined or left. News is only ever a shortcut: whatever is not heard, a sweep or a
-renewal finds.
+more rows than fit: then the partition is read again from that time on. ``lane "name"`` says that a
+lane which is waited for has a slot free, ``scanners`` that one of them has joined or left. News is
+only ever a shortcut: whatever is not heard, a sweep, a look at the lanes or a renewal finds.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,6 +22,13 @@ class Reread:
 
     partition: int
     due_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFree:
+    """A slot of the lane is free, or its limit was changed."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +48,16 @@ class HearsNews(Protocol):
         ...
 
 
-def read_news(payload: str) -> Iterator[Entry | Reread | ScannersChanged]:
+def read_news(payload: str) -> Iterator[Entry | Reread | LaneFree | ScannersChanged]:
     """What a notification says; a line that cannot be read says nothing."""
-    for line in payload.splitlines():
+    for line in payload.split("\n"):
         if line == "scanners":
             yield ScannersChanged()
             continue
         try:
+            if line.startswith("lane "):
+                yield LaneFree(str(json.loads(line.removeprefix("lane "))))
+                continue
             partition, due_us, identity = line.split(" ")
             if identity == "*":
                 yield Reread(int(partition), int(due_us))

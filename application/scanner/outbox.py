@@ -5,7 +5,7 @@ one queue share a message. A message that was not confirmed keeps its runs and i
 out again as it was, so that a repetition is recognised as one.
 """
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from uuid import UUID
@@ -64,6 +64,7 @@ class Outbox:
         self._waiting: dict[str, deque[Pending]] = {}
         self._again: deque[Message] = deque()
         self._attempts: dict[UUID, int] = {}
+        self._of_queue: Counter[str] = Counter()
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -93,7 +94,12 @@ class Outbox:
         run = Pending(claimed.id, claimed.attempt, job.definition.queue, data, batch, copy)
         self._waiting.setdefault(run.queue, deque()).append(run)
         self._attempts[run.occurrence] = run.attempt
+        self._of_queue[run.queue] += 1
         self._bytes += len(data)
+
+    def unpublished(self, queue: str) -> int:
+        """How many runs of a queue are on their way."""
+        return self._of_queue[queue]
 
     def take(self, limit: int) -> list[Message]:
         """The next messages, at most ``limit``: unconfirmed ones first, then of all queues in
@@ -124,6 +130,7 @@ class Outbox:
     def _done(self, run: Pending) -> None:
         if self._attempts.get(run.occurrence) == run.attempt:
             del self._attempts[run.occurrence]
+        self._of_queue[run.queue] -= 1
         self._bytes -= len(run.data)
         if run.batch is not None:
             self._progress.confirm(run.batch)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from horolog.application.scanner.clock import Clock
+from horolog.application.scanner.headroom import Headroom
 from horolog.application.scanner.outbox import Message, Outbox
 from horolog.application.scanner.progress import Progress
 from horolog.application.scanner.republishing import Republishing
@@ -72,6 +73,7 @@ class Publishing:
         progress: Progress,
         sent: SentMessages,
         republishing: Republishing,
+        headroom: Headroom,
         *,
         queue: ReadyQueue,
         marks: MarksPublished,
@@ -84,6 +86,7 @@ class Publishing:
         self._progress = progress
         self._sent = sent
         self._republishing = republishing
+        self._headroom = headroom
         self._queue = queue
         self._marks = marks
         self._clock = clock
@@ -169,6 +172,7 @@ class Publishing:
 
     def _stored(self, message: Message, place: Place) -> None:
         self._outbox.confirm(message)
+        self._headroom.sent(message.queue, len(message.runs))
         expires = self._clock.monotonic() + self._settings.claim_window_s + GRACE_S
         for run in message.runs:
             self._sent.note(run.occurrence, run.attempt, place, expires=expires, copies=run.copy)

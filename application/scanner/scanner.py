@@ -1,4 +1,4 @@
-"""The scanner: six loops over one state, each of which repeats one step.
+"""The scanner: eight loops over one state, each of which repeats one step.
 
     leadership   renews leases, elects, releases          every third of a lease
     sweep        reads the index into the agenda          every sweep, and on news
@@ -6,6 +6,8 @@
     publishing   empties the outbox into the queue        when there is something in it
     republishing what a leader or the queue left out      after a takeover, after a loss
     looking      ended windows and leases                 every look
+    serving      who is next in a lane that was full      when a slot is free
+    watching     how much the ready queues hold           while one is nearly full
 
 A step that finds the store or the queue away is repeated after a pause; nothing is lost by that,
 only late. Every other failure is a defect and ends the process, whose partitions others take over.
@@ -19,12 +21,15 @@ from dataclasses import dataclass
 from horolog.application.scanner.agenda import Agenda
 from horolog.application.scanner.claiming import Claiming, Turn
 from horolog.application.scanner.clock import Clock
+from horolog.application.scanner.headroom import Headroom, Watching
+from horolog.application.scanner.lanes import WaitingLanes
 from horolog.application.scanner.leadership import Leadership
 from horolog.application.scanner.looking import Looking
-from horolog.application.scanner.news import HearsNews, Reread, ScannersChanged, read_news
+from horolog.application.scanner.news import HearsNews, LaneFree, Reread, ScannersChanged, read_news
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.publishing import Publishing
 from horolog.application.scanner.republishing import Republishing
+from horolog.application.scanner.serving import Serving
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import Sweep
@@ -51,6 +56,10 @@ class Parts:
     publishing: Publishing
     republishing: Republishing
     looking: Looking
+    serving: Serving
+    lanes: WaitingLanes
+    watching: Watching
+    headroom: Headroom
 
 
 class Scanner:
@@ -73,6 +82,9 @@ class Scanner:
         self._publishing = parts.publishing
         self._republishing = parts.republishing
         self._looking = parts.looking
+        self._serving = parts.serving
+        self._watching = parts.watching
+        self._headroom = parts.headroom
         self._outbox = parts.outbox
         self._news = news
         self._clock = clock
@@ -81,8 +93,10 @@ class Scanner:
         self._stopping = asyncio.Event()
         self._wakes = {
             name: asyncio.Event()
-            for name in ("lead", "sweep", "claim", "claim_full", "publish", "republish")
-        }
+            for name in (
+                "lead", "sweep", "claim", "claim_full", "publish", "republish", "serve", "watch",
+            )
+        }  # fmt: skip
         self._still = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -97,6 +111,8 @@ class Scanner:
             group.create_task(self._repeat(self._look, self._still))
             group.create_task(self._repeat(self._publish, self._wakes["publish"]))
             group.create_task(self._repeat(self._mark, self._still))
+            group.create_task(self._repeat(self._serve, self._wakes["serve"]))
+            group.create_task(self._repeat(self._watch, self._wakes["watch"]))
             group.create_task(self._listen())
             try:
                 await stop.wait()
@@ -111,7 +127,11 @@ class Scanner:
         return {
             "partitions": len(parts.territory.terms),
             "known": len(parts.agenda),
+            "wheel": len(parts.agenda.wheel),
             "waiting": parts.agenda.waiting,
+            "held_back": parts.agenda.held_back,
+            "full_lanes": len(parts.lanes),
+            "full_queues": parts.headroom.closed,
             "unpublished": len(parts.outbox),
             "lateness_s": round(self._claiming.lateness_s, 6),
             "queue_away": self._looking.queue_away,
@@ -123,7 +143,7 @@ class Scanner:
         led = set(self.parts.territory.terms)
         pause = await self._leadership.step()
         if led != set(self.parts.territory.terms):
-            self._wake("sweep", "republish")
+            self._wake("sweep", "republish", "serve")
         self._wake("claim")  # the leases are trusted for longer now
         return pause
 
@@ -151,7 +171,23 @@ class Scanner:
             self._wake("publish", "claim_full")
             if self._sweep.unfinished:
                 self._wake("sweep")
+            if self._serving.refusals:
+                self._wake("serve")
+            if self._headroom.next_look_s() is not None:
+                self._wake("watch")
         return NEVER_S if turn.wait_s is None else turn.wait_s
+
+    async def _serve(self) -> float:
+        pause = await self._serving.step()
+        if self._serving.brought:
+            self._wake("claim")
+        return pause
+
+    async def _watch(self) -> float:
+        pause = await self._watching.step()
+        if self._watching.opened:
+            self._wake("claim", "claim_full", "sweep")
+        return NEVER_S if pause is None else pause
 
     async def _publish(self) -> float:
         held_back = self._outbox.room == 0
@@ -193,6 +229,9 @@ class Scanner:
                     case Reread():
                         self._sweep.reread(item.partition, item.due_us)
                         self._wake("sweep")
+                    case LaneFree():
+                        if self._serving.told(item.name):
+                            self._wake("serve")
                     case Entry():
                         self._sweep.hear(item)
             self._wake("claim")

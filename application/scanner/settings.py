@@ -67,6 +67,15 @@ class ScannerSettings(BaseModel):
     max_unpublished_bytes: Count = 8_000_000
     """The same bound for the size of those runs; one may exceed it."""
 
+    ahead_s: Annotated[float, Field(gt=0, le=60)] = 0.5
+    """How much work may lie in a ready queue, in seconds of its workers' present pace. Shorter: who
+    comes next waits behind less of a flood. Longer: workers are never short of work between two
+    looks at the queue."""
+
+    ahead_first: Count = 100
+    """How many runs a queue is given before its workers' pace is known. Fewer: less lies in it
+    while no worker takes anything. More: a burst after a pause is given at once."""
+
     flood_runs: Count = 100
     """More runs than this waiting for one queue travel several in a message. Fewer: more
     throughput. More: workers share a burst more finely."""

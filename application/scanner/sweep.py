@@ -27,6 +27,9 @@ BEGINNING = -(1 << 61)
 
 SMALLEST_PAGE = 16
 
+BUSY = 0.2
+"""The most of its time that is spent with passes from the beginning, as a fraction."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -79,6 +82,7 @@ class Sweep:
         self._signals = signals
         self._readings: dict[int, _Reading] = {}
         self._next_pass = clock.monotonic()
+        self._spent_s = 0.0
         self.taken = 0
         """How many entries the last step brought."""
         territory.gained.append(self._begin)
@@ -92,7 +96,10 @@ class Sweep:
         self._forgotten()
         now = self._clock.monotonic()
         if now >= self._next_pass:
-            self._next_pass = now + self._settings.sweep_s
+            # Much may be due that cannot be claimed yet; reading it again and again must not be all
+            # that is done.
+            self._next_pass = now + max(self._settings.sweep_s, self._spent_s / BUSY)
+            self._spent_s = 0.0
             self._start_pass()
         near, far = self._wanted()
         if near or far:
@@ -158,7 +165,7 @@ class Sweep:
         near = [
             Range(partition, *reading.near, near_until)
             for partition, reading in self._readings.items()
-            if reading.near is not None and self._agenda.waiting_in(partition) < enough
+            if reading.near is not None and self._agenda.ready_in(partition) < enough
         ]
         # Far ranges are extended a sweep's length at a time, not with every step.
         stride = int(self._settings.sweep_s * 1e6)
@@ -172,6 +179,7 @@ class Sweep:
     async def _read(self, near: list[Range], far: list[Range]) -> None:
         limit = max(SMALLEST_PAGE, self._settings.read_batch // (len(near) + len(far)))
         asked = {partition: reading.rereads for partition, reading in self._readings.items()}
+        began = self._clock.monotonic()
         pages = await self._index.fires([*near, *far], limit)
         self._signals.emit("swept")
         for number, (span, page) in enumerate(zip([*near, *far], pages, strict=True)):
@@ -191,6 +199,7 @@ class Sweep:
             else:
                 reading.far = _key(page[-1]) if more else (span.until_us, LAST)
         self._agenda.release(self._time.now_us())
+        self._spent_s += self._clock.monotonic() - began
 
     def _take(self, page: list[Entry]) -> int:
         """How many entries of the page there was room for."""

@@ -22,11 +22,18 @@ _NEVER = 1 << 62
 
 
 class Entry(NamedTuple):
-    """Something that is due at ``due_us`` (database time). Ordered by due time, then id."""
+    """Something that is due at ``due_us`` (database time). Ordered by due time, then id.
+
+    The rest says with whom it takes turns: its queue (empty where that is not known yet), its
+    tenant, its priority.
+    """
 
     due_us: int
     id: UUID
     partition: int
+    queue: str = ""
+    tenant: str = ""
+    priority: int = 0
 
 
 class Wheel:

@@ -5,12 +5,13 @@ good is replaced. While there is none, every call says so at once instead of fil
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
+from horolog.application.scanner.headroom import Depth
 from horolog.application.scanner.looking import Held, QueueState
 from horolog.application.scanner.outbox import Message
 from horolog.application.scanner.publishing import Receipt
@@ -27,7 +28,7 @@ _MESSAGE_ID = "Nats-Msg-Id"
 
 
 class NatsReadyQueue:
-    """As :class:`SeesQueue` promises; for one event loop."""
+    """As :class:`SeesQueue` and :class:`SeesDepths` promise; for one event loop."""
 
     def __init__(
         self,
@@ -86,6 +87,11 @@ class NatsReadyQueue:
         for queue in self._published_to.difference(await stream.queues()):
             await stream.ensure_queue(queue, keep=True)
         return QueueState(self._note(state), state.first_seq, state.last_seq)
+
+    async def depths(self, queues: Collection[str]) -> dict[str, Depth]:
+        stream = await self._ready()
+        answers = await asyncio.gather(*(stream.depth(queue) for queue in queues))
+        return dict(zip(queues, answers, strict=True))
 
     async def contents(self, life: str, first_seq: int, count: int) -> list[Held]:
         stream = await self._ready()

@@ -26,6 +26,7 @@ from nats.js.api import (
 from nats.js.errors import APIError, NotFoundError
 from pydantic import BaseModel, ConfigDict, Field
 
+from horolog.application.scanner.headroom import Depth
 from horolog.domain.errors import InvalidSetting
 from horolog.infrastructure.nats.connection import one_line, translated
 
@@ -143,6 +144,16 @@ class ReadyStream:
             except NotFoundError:
                 return False
             return True
+
+    async def depth(self, queue: str) -> Depth:
+        """What was not delivered yet and what ever was; a queue that is not there is empty."""
+        with translated(f"looking at consumer {queue} of {self.name}"):
+            try:
+                info = await self.jetstream.consumer_info(self.name, queue)
+            except NotFoundError:
+                return Depth(0, 0)
+        delivered = 0 if info.delivered is None else info.delivered.consumer_seq
+        return Depth(info.num_pending or 0, delivered)
 
     async def queues(self) -> list[str]:
         """The queues that something was ever published to, sorted; none if there is no stream."""

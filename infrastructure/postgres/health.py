@@ -31,7 +31,8 @@ _LATE = """
     SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(d.due_at)), 0)::float8
     FROM :schema.partitions p CROSS JOIN LATERAL (
         SELECT r.due_at FROM :schema.next_runs r
-        WHERE r.partition = p.partition AND NOT r.look AND r.lane IS NULL AND r.due_at <= clock_timestamp()
+        WHERE r.partition = p.partition AND NOT r.look AND r.lane IS NULL
+          AND r.due_at <= clock_timestamp()
         ORDER BY r.due_at, r.id LIMIT 10000) d
 """
 

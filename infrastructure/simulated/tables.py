@@ -61,7 +61,8 @@ class PartitionRow:
 class Tables:
     """All of it. Events are in the order of their positions; ``written`` are the rows of the index
     that were written since somebody who keeps an order of them last looked. ``slots`` are those
-    taken in each lane, ``full_at`` is when the bucket of a lane's rate is full again."""
+    taken in each lane, ``full_at`` is when the bucket of a lane's rate is full again.
+    """
 
     events: list[StoredEvent] = field(default_factory=list[StoredEvent])
     streams: dict[UUID, list[StoredEvent]] = field(default_factory=dict[UUID, list[StoredEvent]])

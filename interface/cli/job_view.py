@@ -44,12 +44,12 @@ def show_job(output: Output, job: "Job") -> None:
 
 def _concurrency(job: "Job") -> str | None:
     """What the job shares with others, and within which limits."""
-    parts = [
-        job.concurrency_key,
-        job.concurrency_limit and f"at most {job.concurrency_limit} at once",
-        job.rate_limit and f"at most {job.rate_limit:g} a second",
-    ]
-    return ", ".join(part for part in parts if part) or None
+    parts = [] if job.concurrency_key is None else [job.concurrency_key]
+    if job.concurrency_limit is not None:
+        parts.append(f"at most {job.concurrency_limit} at once")
+    if job.rate_limit is not None:
+        parts.append(f"at most {job.rate_limit:g} a second")
+    return ", ".join(parts) or None
 
 
 def show_occurrence(output: Output, occurrence: "Occurrence") -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from horolog.domain.occurrence import OccurrenceState
     from tests.contracts.conftest import Store, Story
 
-CARD = Lane("key:card \\ \"42\"\n", limit=2)
+CARD = Lane('key:card \\ "42"\n', limit=2)
 
 
 def claim(story: Story, *lanes: Lane) -> tuple[Decision, OccurrenceState]:
@@ -67,9 +67,7 @@ def test_whatever_ends_an_attempt_gives_its_slot_back(story: Story, store: Store
             story.went_on(state, failed, DeadLettered(cause="hopeless", error="no"))
         case "retrying":
             retry_at = store.now() + timedelta(hours=1)
-            story.went_on(
-                state, Failed(attempt=1, kind="transport", error="no", retry_at=retry_at)
-            )
+            story.went_on(state, Failed(attempt=1, kind="transport", error="no", retry_at=retry_at))
         case "recalled":
             story.went_on(state, Recalled(at=store.now()))
         case _:

@@ -26,7 +26,8 @@ CREATE INDEX next_runs_lanes ON :schema.next_runs (lane, due_at, id) WHERE lane 
 CREATE INDEX next_runs_unfinished ON :schema.next_runs (job_id) WHERE kind <> 'job';
 
 -- Current definitions. held_fire and fires are where the schedule of a job stands that has no row in
--- next_runs: a paused one goes on from there.
+-- next_runs: a paused one goes on from there. tenant is with whom it takes its turn among others: the
+-- jobs of its concurrency key, or else those of its handler.
 CREATE TABLE :schema.jobs (
     id uuid PRIMARY KEY,
     key text UNIQUE,
@@ -38,6 +39,10 @@ CREATE TABLE :schema.jobs (
     owner text,
     labels jsonb NOT NULL,
     definition json NOT NULL,
+    tenant text NOT NULL GENERATED ALWAYS AS
+        (coalesce('k' || (definition ->> 'concurrency_key'), 'n' || name)) STORED,
+    priority smallint NOT NULL GENERATED ALWAYS AS
+        (coalesce((definition ->> 'priority')::smallint, 0::smallint)) STORED,
     held_fire timestamptz,
     fires integer NOT NULL,
     registered_at timestamptz NOT NULL,

@@ -75,24 +75,28 @@ CREATE FUNCTION :schema.mark_published(
     SELECT count(*)::integer FROM marked
 $$;
 
--- Pages of next_runs_fires, one for each range (partition, key, end), in the order of the key.
+-- Pages of next_runs_fires, one for each range (partition, key, end), in the order of the key, each
+-- row with what it is to share fairly with others: its queue, its tenant, its priority.
 CREATE FUNCTION :schema.fires_due(
     of_partition smallint[], after_due timestamptz[], after_id uuid[], until timestamptz[],
     most integer
-) RETURNS TABLE (range_number integer, due_us bigint, id uuid)
+) RETURNS TABLE (range_number integer, due_us bigint, id uuid, queue text, tenant text,
+                 priority smallint)
     LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off
     SET enable_sort = off AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT w.n::integer, (extract(epoch FROM r.due_at) * 1000000)::bigint, r.id
+    SELECT w.n::integer, (extract(epoch FROM r.due_at) * 1000000)::bigint, r.id,
+           coalesce(j.queue, ''), coalesce(j.tenant, ''), coalesce(j.priority, 0::smallint)
     FROM unnest(of_partition, after_due, after_id, until) WITH ORDINALITY
          AS w (partition, due, id, until, n)
     CROSS JOIN LATERAL (
-        SELECT x.due_at, x.id FROM :schema.next_runs x
+        SELECT x.due_at, x.id, x.job_id FROM :schema.next_runs x
         WHERE NOT x.look AND x.lane IS NULL AND x.partition = w.partition AND (x.due_at, x.id) > (w.due, w.id)
           AND x.due_at <= w.until
-        ORDER BY x.due_at, x.id LIMIT most) r;
+        ORDER BY x.due_at, x.id LIMIT most) r
+    LEFT JOIN :schema.jobs j ON j.id = r.job_id;
 END $$;
 
 -- The same of next_runs_looks.

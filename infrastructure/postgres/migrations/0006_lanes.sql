@@ -133,13 +133,13 @@ CREATE FUNCTION :schema.tell_lane(name text) RETURNS void LANGUAGE sql AS $$
     SELECT pg_notify(:literal || '_due', 'lane ' || to_json(name)::text)
 $$;
 
--- The rows that are next in each lane, as many as it has slots free (limits may be unknown), of the
+-- The rows that are next in each lane, as many as it has slots free and tokens in its bucket, of the
 -- partitions given. A lane is served in the order of due times over all partitions: rows of others
 -- that come first are left to their leaders, up to a bound, so that a leader that has stopped does
--- not stop the lane. A lane without a row in the answer is one in which nobody waits any more; one
--- with a row without an id is waited for by others.
+-- not stop the lane. A lane without a row in the answer is one in which nobody waits any more; a row
+-- without an id says that somebody does, and that none of these partitions' is next.
 CREATE FUNCTION :schema.lane_waits(
-    names text[], limits integer[], of_partition smallint[], most integer
+    names text[], limits integer[], rates float8[], most integer[], of_partition smallint[]
 ) RETURNS TABLE (lane_number integer, free integer, due_us bigint, id uuid, partition smallint)
     LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 #variable_conflict use_column
@@ -148,11 +148,19 @@ BEGIN
     SELECT w.n::integer, w.free, (extract(epoch FROM r.due_at) * 1000000)::bigint, r.id, r.partition
     FROM (
         SELECT l.n, l.name,
-               CASE WHEN l.most_taken IS NULL THEN most
-                    ELSE greatest(0, least(most, l.most_taken - (
-                        SELECT count(*) FROM :schema.lane_slots s WHERE s.lane = l.name)::integer))
-               END AS free
-        FROM unnest(names, limits) WITH ORDINALITY AS l (name, most_taken, n)
+               greatest(0, least(
+                   l.most,
+                   c.most - (SELECT count(*) FROM :schema.lane_slots s WHERE s.lane = l.name),
+                   floor(1e-6 + greatest(1, c.rate) - c.rate * greatest(0, coalesce(
+                       (SELECT extract(epoch FROM b.full_at - clock_timestamp())
+                        FROM :schema.lane_buckets b WHERE b.lane = l.name), 0)))
+               ))::integer AS free
+        FROM unnest(names, limits, rates, most) WITH ORDINALITY AS l (name, taken, rate, most, n)
+        -- What was set for a queue is known here, whatever the leader remembers of it.
+        LEFT JOIN :schema.queue_limits q ON l.name = 'queue:' || q.queue
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN starts_with(l.name, 'queue:') THEN q.most ELSE l.taken END AS most,
+                   CASE WHEN starts_with(l.name, 'queue:') THEN q.rate ELSE l.rate END AS rate) c
         WHERE EXISTS (SELECT FROM :schema.next_runs x WHERE x.lane = l.name)
     ) w
     LEFT JOIN LATERAL (

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from horolog.application.ready import MAX_MESSAGE_BYTES, MAX_RUNS, decode
+from horolog.application.scanner.headroom import Headroom
 from horolog.application.scanner.outbox import Message, Outbox
 from horolog.application.scanner.progress import Batch, Progress
 from horolog.application.scanner.publishing import Publishing, Receipt
@@ -115,6 +116,7 @@ class World:
             self.progress,
             self.sent,
             self.republishing,
+            Headroom(self.settings, self.clock),
             queue=self.queue,
             marks=self.marks,
             clock=self.clock,

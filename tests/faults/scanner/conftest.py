@@ -31,6 +31,8 @@ from horolog.infrastructure.postgres.migrate import migrate
 from horolog.interface.processes.scanner import run_scanner
 
 PARTITIONS = 8
+_NOBODY_TAKES: dict[str, Any] = {"ahead_first": 1_000_000}
+"""There are no workers, whose pace would say how much the queue may be given."""
 ME = Origin(actor="test")
 
 _CHILD = """
@@ -112,7 +114,7 @@ class Stage:
                 self.database_url,
                 self.nats_url,
                 self.namespace,
-                ScannerSettings(**settings),
+                ScannerSettings(**_NOBODY_TAKES | settings),
                 stop,
                 signals=signals,
             )
@@ -129,7 +131,8 @@ class Stage:
     ) -> Generator[subprocess.Popen[bytes]]:
         """A scanner in a process of its own, which ends without a word when it has come to a point
         for the ``at``-th time; killed at the end."""
-        arguments = [self.database_url, self.nats_url, self.namespace, json.dumps(settings)]
+        words = json.dumps(_NOBODY_TAKES | settings)
+        arguments = [self.database_url, self.nats_url, self.namespace, words]
         command = [sys.executable, "-c", _CHILD, *arguments, fault, str(at)]
         process = subprocess.Popen(command)
         try:

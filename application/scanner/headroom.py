@@ -1,0 +1,217 @@
+"""Headroom: how much more each ready queue may be given.
+
+The ready queue serves first come, first served. Were all of a flood in it, who comes next would
+wait behind all of it, however fairly the claims are drawn. So a queue is given no more than its
+workers take within a moment (``ahead_s``) at their present pace, and the rest waits in the index,
+where each tenant has its turn.
+
+What lies in a queue is what was not delivered when its consumer was last looked at, and what was
+claimed since. A queue that was filled to its bound is closed until half of that has been taken, so
+that claims come in batches. The bound follows the pace at which messages are taken; a queue found
+empty was given too little, and its bound doubles. So it finds its size within some looks after any
+change, and while no worker takes anything next to nothing is claimed in vain.
+
+Several leaders give to one queue without asking each other: all of them see it fill. What they give
+between two looks may add up to more than the bound, by as much for each of them.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from horolog.application.scanner.agenda import AMPLE
+from horolog.application.scanner.clock import Clock
+from horolog.application.scanner.settings import ScannerSettings
+
+LEAST = 16
+"""The smallest bound, in runs."""
+
+MOST = 1 << 20
+
+LOOK_S = 0.03
+"""How soon a queue is looked at again while it is closed or nearly so."""
+
+LONGEST_LOOK_S = 0.5
+"""The same where nothing is taken from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """A queue's consumer: messages that were not delivered yet, and how many ever were."""
+
+    waiting: int
+    delivered: int
+
+
+class SeesDepths(Protocol):
+    async def depths(self, queues: Collection[str]) -> Mapping[str, Depth]:
+        """The queues as they are; one that is not there is empty. Errors: ``QueueUnavailable``."""
+        ...
+
+
+@dataclass(slots=True)
+class _Queue:
+    """``waiting`` are the runs at the last look, ``given`` those claimed since; ``sizes`` how many
+    runs the last messages had."""
+
+    bound: float
+    waiting: int = 0
+    given: int = 0
+    reserved: int = 0
+    closed: bool = False
+    pace: float = 0.0
+    delivered: int | None = None
+    looked_at: float = 0.0
+    next_look: float = 0.0
+    pause_s: float = LOOK_S
+    sizes: deque[int] = field(default_factory=lambda: deque[int](maxlen=256))
+
+    @property
+    def outstanding(self) -> int:
+        return self.waiting + self.given + self.reserved
+
+    @property
+    def mean_size(self) -> float:
+        return sum(self.sizes) / len(self.sizes) if self.sizes else 1.0
+
+
+class Headroom:
+    """By queue; times are monotonic seconds."""
+
+    def __init__(self, settings: ScannerSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._queues: dict[str, _Queue] = {}
+
+    def room(self, queue: str) -> int:
+        """How many more runs the queue may be given now."""
+        state = self._queues.get(queue)
+        if state is None:
+            return max(LEAST, self._settings.ahead_first)
+        room = int(state.bound) - state.outstanding
+        if room <= 0 and not state.closed:
+            state.closed = True
+            state.next_look = min(state.next_look, self._clock.monotonic() + LOOK_S)
+        return 0 if state.closed else min(room, AMPLE)
+
+    def reserve(self, queues: Counter[str]) -> None:
+        """Entries of the queues were drawn; ``settle`` follows with the same."""
+        for queue, count in queues.items():
+            self._state(queue).reserved += count
+
+    def settle(self, queues: Counter[str]) -> None:
+        for queue, count in queues.items():
+            self._state(queue).reserved -= count
+
+    def given(self, queue: str, count: int) -> None:
+        """Runs of the queue were claimed."""
+        self._state(queue).given += count
+
+    def sent(self, queue: str, runs: int) -> None:
+        """A message with so many runs is in the queue."""
+        self._state(queue).sizes.append(runs)
+
+    @property
+    def closed(self) -> list[str]:
+        """The queues that are given nothing for now."""
+        return [queue for queue, state in self._queues.items() if state.closed]
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        return {queue: int(state.bound) for queue, state in self._queues.items()}
+
+    def to_look_at(self) -> list[str]:
+        """The queues that are closed or nearly so, and due for a look."""
+        now = self._clock.monotonic()
+        return [
+            queue
+            for queue, state in self._queues.items()
+            if _wanted(state) and state.next_look <= now
+        ]
+
+    def next_look_s(self) -> float | None:
+        """In how many seconds the next is due."""
+        now = self._clock.monotonic()
+        looks = [state.next_look for state in self._queues.values() if _wanted(state)]
+        return max(0.0, min(looks) - now) if looks else None
+
+    def begin_look(self, queues: Sequence[str]) -> dict[str, int]:
+        """What was given up to now; for ``observe``."""
+        return {queue: self._queues[queue].given for queue in queues}
+
+    def observe(
+        self, queue: str, depth: Depth, *, given_before: int, unpublished_before: int
+    ) -> bool:
+        """Takes in a look; whether the queue was opened by it.
+
+        ``unpublished_before``: claims that were on their way when the look began.
+        """
+        state, now = self._queues[queue], self._clock.monotonic()
+        taken = 0 if state.delivered is None else depth.delivered - state.delivered
+        elapsed_s = max(now - state.looked_at, 1e-3)
+        first = state.delivered is None
+        state.delivered, state.looked_at = depth.delivered, now
+        state.waiting = round(depth.waiting * state.mean_size) + unpublished_before
+        state.given -= given_before
+        if not first:
+            pace = max(0, taken) * state.mean_size / elapsed_s
+            # Quick to believe in more, slow to forget it: messages are taken in bursts.
+            state.pace = max(pace, state.pace * 0.8 + pace * 0.2)
+        self._size(state, empty=state.waiting == 0, first=first)
+        moved = taken > 0 or state.waiting == 0
+        state.pause_s = LOOK_S if moved else min(LONGEST_LOOK_S, state.pause_s * 2)
+        state.next_look = now + state.pause_s
+        if state.closed and state.outstanding <= state.bound / 2:
+            state.closed = False
+            return True
+        return False
+
+    def _size(self, state: _Queue, *, empty: bool, first: bool) -> None:
+        if empty and state.closed:
+            state.bound = min(MOST, state.bound * 2)
+            return
+        if first:
+            return
+        wanted = max(LEAST, state.pace * self._settings.ahead_s)
+        state.bound = min(MOST, max(wanted, state.bound * 0.8))
+
+    def _state(self, queue: str) -> _Queue:
+        state = self._queues.get(queue)
+        if state is None:
+            state = self._queues[queue] = _Queue(max(LEAST, self._settings.ahead_first))
+        return state
+
+
+def _wanted(state: _Queue) -> bool:
+    return state.closed or state.outstanding > state.bound / 2
+
+
+class Watching:
+    """Looks at the queues that are nearly full; one :meth:`step` is one look."""
+
+    def __init__(
+        self, headroom: Headroom, unpublished: Callable[[str], int], *, queue: SeesDepths
+    ) -> None:
+        self._headroom = headroom
+        self._unpublished = unpublished
+        self._queue = queue
+        self.opened = False
+        """Whether the last step opened a queue."""
+
+    async def step(self) -> float | None:
+        """One look; seconds to the next, ``None`` while no queue is nearly full."""
+        self.opened = False
+        queues = self._headroom.to_look_at()
+        if queues:
+            given = self._headroom.begin_look(queues)
+            unpublished = {queue: self._unpublished(queue) for queue in queues}
+            depths = await self._queue.depths(queues)
+            for queue in queues:
+                self.opened |= self._headroom.observe(
+                    queue,
+                    depths[queue],
+                    given_before=given[queue],
+                    unpublished_before=unpublished[queue],
+                )
+        return self._headroom.next_look_s()

@@ -110,6 +110,8 @@ class AsyncScheduler:
     history = _lifted(Scheduler.history)
     position = _lifted(Scheduler.position)
     log = _lifted(Scheduler.log)
+    limit_queue = _lifted(Scheduler.limit_queue)
+    limited_queues = _lifted(Scheduler.limited_queues)
     dead_letters = _lifted(Scheduler.dead_letters)
     replay = _lifted(Scheduler.replay)
     discard = _lifted(Scheduler.discard)

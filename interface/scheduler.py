@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, Unpack, overload
 
 from horolog.application.answers.dead_letter import DeadLetter
 from horolog.application.answers.job import Job
+from horolog.application.answers.limited_queue import LimitedQueue
 from horolog.application.answers.logged_event import LoggedEvent
 from horolog.application.answers.occurrence import Occurrence
 from horolog.application.answers.planned_run import PlannedRun
@@ -20,6 +21,7 @@ from horolog.application.commands import (
     backfilling,
     changing,
     dead_letters,
+    limiting_queues,
     registering,
     registering_many,
     triggering,
@@ -467,6 +469,24 @@ class Scheduler:
         wanted = asking.checked_topics(topics)
         client = self._connected()
         return Follower(client.log, client.news(), after=chosen_place(after), topics=wanted)
+
+    # Queues
+
+    def limit_queue(
+        self, queue: str, *, limit: int | None = None, rate: float | None = None
+    ) -> None:
+        """At most ``limit`` runs of a queue at once and ``rate`` a second, over all machines.
+
+        With neither, the queue has no limits any more. Claims decided from now on keep to it.
+        Raises ``InvalidPolicy``.
+        """
+        queues = self._connected().queues
+        actor = self.settings.actor
+        limiting_queues.limit_queue(queues, queue, limit=limit, rate=rate, actor=actor)
+
+    def limited_queues(self) -> list[LimitedQueue]:
+        """The queues that have limits, with what is in use and what waits."""
+        return list(self._connected().queues.limited_queues())
 
     # Dead letters
 

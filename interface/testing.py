@@ -35,6 +35,7 @@ from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.log_scan import SimulatedLogScan
 from horolog.infrastructure.simulated.orders import SimulatedOrders
 from horolog.infrastructure.simulated.results import SimulatedResults
+from horolog.infrastructure.simulated.queue_limits import SimulatedQueueLimits
 from horolog.infrastructure.simulated.states import SimulatedStates
 from horolog.interface.scheduler import Scheduler
 from horolog.interface.settings import Settings
@@ -167,6 +168,7 @@ class SimulatedScheduler(Scheduler):
             SimulatedOccurrenceList(self._memory),
             SimulatedDeadLetterList(self._memory),
             SimulatedOrders(self._memory),
+            SimulatedQueueLimits(self._memory),
             position=lambda: self._memory.tables.last_position,
             news=_Patience,
             close=self._performing.close,

@@ -9,6 +9,7 @@ from typing import Protocol
 from horolog.application.commands.backfilling import FindsOccurrences
 from horolog.application.commands.context import Context
 from horolog.application.commands.dead_letters import FindsDeadLetters
+from horolog.application.commands.limiting_queues import LimitsQueues
 from horolog.application.commands.triggering import FindsTriggers
 from horolog.application.log import ReadsLog
 from horolog.application.queries.ports import (
@@ -28,6 +29,7 @@ from horolog.infrastructure.postgres.orders import PostgresOrders
 from horolog.infrastructure.postgres.queries_dead_letters import PostgresDeadLetterList
 from horolog.infrastructure.postgres.queries_jobs import PostgresJobList
 from horolog.infrastructure.postgres.queries_occurrences import PostgresOccurrenceList
+from horolog.infrastructure.postgres.queue_limits import PostgresQueueLimits
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.interface.settings import Settings
 
@@ -62,6 +64,7 @@ class Client:
     occurrences: ListsOccurrences
     letters: Letters
     orders: Orders
+    queues: LimitsQueues
     position: Callable[[], int]
     news: Callable[[], WaitsForEvents]
     close: Callable[[], None]
@@ -97,6 +100,7 @@ def connect(settings: Settings) -> Client:
         PostgresOccurrenceList(database),
         PostgresDeadLetterList(database),
         PostgresOrders(database),
+        PostgresQueueLimits(database),
         position=partial(log_position, database),
         news=partial(PostgresLogNews, database),
         close=database.close,

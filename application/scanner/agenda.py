@@ -5,7 +5,7 @@ queue, partition and priority. What the wheel lets go waits in its flow, and bat
 the flows in turn: whoever floods the index waits behind himself. Of several priorities the highest
 gets half of a batch, the next half of what is left, and so on, and what one of them does not use is
 the others': a higher one goes first and no lower one stands still. Flows of a ready queue that
-holds enough are passed over (see headroom).
+holds enough are passed over, but for the first entry of one that was empty (see headroom).
 
 An entry that is being claimed is known too: the sweep, which reads rows that are not claimed yet,
 does not bring it in a second time, and news that arrives about it meanwhile is kept until the claim
@@ -23,21 +23,24 @@ _Flow = tuple[int, str, str]
 
 AMPLE = 1 << 30
 
-Room = Callable[[str], int]
-"""How many more runs a ready queue may be given."""
+Room = Callable[[str, bool], int]
+"""How many more runs a ready queue may be given: of anybody, or of somebody who has none yet."""
 
 
-def _ample(queue: str) -> int:
-    del queue
+def _ample(queue: str, first: bool) -> int:
+    del queue, first
     return AMPLE
 
 
 class _Level:
-    """The flows of one priority, in turn."""
+    """The flows of one priority, in turn. ``fresh`` are those that were not drawn from since they
+    were empty."""
 
     def __init__(self) -> None:
         self.flows: dict[_Flow, deque[Entry]] = {}
         self.turn: deque[_Flow] = deque()
+        self.fresh: set[_Flow] = set()
+        self.fresh_in: Counter[tuple[int, str]] = Counter()
 
     def put(self, entry: Entry) -> None:
         flow = (entry.partition, entry.queue, entry.tenant)
@@ -45,6 +48,8 @@ class _Level:
         if queue is None:
             queue = self.flows[flow] = deque()
             self.turn.append(flow)
+            self.fresh.add(flow)
+            self.fresh_in[flow[:2]] += 1
         queue.append(entry)
 
     def draw(self, limit: int, partitions: Collection[int], rooms: "_Rooms") -> list[Entry]:
@@ -55,12 +60,15 @@ class _Level:
         while len(drawn) < limit and passed_over < len(self.turn):
             flow = self.turn[0]
             partition, queue, _ = flow
-            room = rooms.of(queue)
-            if room <= 0 or partition not in partitions:
+            room = 0
+            if partition in partitions:
+                room = rooms.of(queue) or (flow in self.fresh and rooms.for_first(queue))
+            if room <= 0:
                 passed_over += 1
                 self.turn.rotate(-1)
                 continue
             passed_over = 0
+            self._grown_old(flow)
             entries = self.flows[flow]
             count = min(len(entries), most, limit - len(drawn), room)
             drawn += [entries.popleft() for _ in range(count)]
@@ -75,7 +83,16 @@ class _Level:
     def forget(self, partition: int) -> list[Entry]:
         gone = [flow for flow in self.flows if flow[0] == partition]
         self.turn = deque(flow for flow in self.turn if flow[0] != partition)
+        for flow in gone:
+            self._grown_old(flow)
         return [entry for flow in gone for entry in self.flows.pop(flow)]
+
+    def _grown_old(self, flow: _Flow) -> None:
+        if flow in self.fresh:
+            self.fresh.discard(flow)
+            self.fresh_in[flow[:2]] -= 1
+            if not self.fresh_in[flow[:2]]:
+                del self.fresh_in[flow[:2]]
 
 
 class _Rooms:
@@ -84,18 +101,25 @@ class _Rooms:
     def __init__(self, room: Room) -> None:
         self._room = room
         self._left: dict[str, int] = {}
+        self._used: Counter[str] = Counter()
 
     def of(self, queue: str) -> int:
         if not queue:
             return AMPLE
         left = self._left.get(queue)
         if left is None:
-            left = self._left[queue] = self._room(queue)
-        return left
+            left = self._left[queue] = self._room(queue, False)
+        return max(0, left - self._used[queue])
+
+    def for_first(self, queue: str) -> int:
+        """One, while there is room for first runs."""
+        return min(1, self._room(queue, True) - self._used[queue])
 
     def use(self, queue: str, count: int) -> None:
-        if queue:
-            self._left[queue] -= count
+        self._used[queue] += count
+
+
+_NOTHING: Counter[str] = Counter()
 
 
 class Agenda:
@@ -131,10 +155,16 @@ class Agenda:
 
     def ready_in(self, partition: int) -> int:
         """How much of a partition is due, not claimed, and not held back."""
-        counts = self._counts.get(partition)
-        if counts is None:
-            return 0
-        return sum(n for queue, n in counts.items() if not queue or self._room(queue) > 0)
+        return sum(
+            self._ready(partition, queue, n)
+            for queue, n in self._counts.get(partition, _NOTHING).items()
+        )
+
+    def _ready(self, partition: int, queue: str, waiting: int) -> int:
+        if not queue or self._room(queue, False) > 0:
+            return waiting
+        fresh = sum(level.fresh_in[partition, queue] for level in self._levels.values())
+        return min(fresh, self._room(queue, True)) if fresh else 0
 
     def add(self, entry: Entry) -> bool:
         """Takes in what somebody read or heard of; False where there was no room for it."""

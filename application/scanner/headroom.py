@@ -7,9 +7,10 @@ where each tenant has its turn.
 
 What lies in a queue is what was not delivered when its consumer was last looked at, and what was
 claimed since. A queue that was filled to its bound is closed until half of that has been taken, so
-that claims come in batches. The bound follows the pace at which messages are taken; a queue found
-empty was given too little, and its bound doubles. So it finds its size within some looks after any
-change, and while no worker takes anything next to nothing is claimed in vain.
+that claims come in batches; somebody's first run passes all the same, up to half as much again. The
+bound follows the pace at which messages are taken; a queue found empty was given too little, and
+its bound doubles. So it finds its size within some looks after any change, and while no worker
+takes anything next to nothing is claimed in vain.
 
 Several leaders give to one queue without asking each other: all of them see it fill. What they give
 between two looks may add up to more than the bound, by as much for each of them.
@@ -34,6 +35,9 @@ LOOK_S = 0.03
 
 LONGEST_LOOK_S = 0.5
 """The same where nothing is taken from it."""
+
+PACE_S = 1.0
+"""Over how long the pace is measured: messages are taken in bursts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,7 @@ class _Queue:
     given: int = 0
     reserved: int = 0
     closed: bool = False
-    pace: float = 0.0
-    delivered: int | None = None
-    looked_at: float = 0.0
+    delivered: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
     next_look: float = 0.0
     pause_s: float = LOOK_S
     sizes: deque[int] = field(default_factory=lambda: deque[int](maxlen=256))
@@ -75,6 +77,14 @@ class _Queue:
     def mean_size(self) -> float:
         return sum(self.sizes) / len(self.sizes) if self.sizes else 1.0
 
+    @property
+    def pace(self) -> float:
+        """Runs taken a second, of late."""
+        if len(self.delivered) < 2:
+            return 0.0
+        (began, first), (ended, last) = self.delivered[0], self.delivered[-1]
+        return max(0, last - first) * self.mean_size / max(ended - began, 1e-3)
+
 
 class Headroom:
     """By queue; times are monotonic seconds."""
@@ -84,11 +94,13 @@ class Headroom:
         self._clock = clock
         self._queues: dict[str, _Queue] = {}
 
-    def room(self, queue: str) -> int:
-        """How many more runs the queue may be given now."""
+    def room(self, queue: str, first: bool = False) -> int:
+        """How many more runs the queue may be given now; ``first``: of somebody who has none."""
         state = self._queues.get(queue)
         if state is None:
             return max(LEAST, self._settings.ahead_first)
+        if first:
+            return max(0, int(state.bound * 1.5) - state.outstanding)
         room = int(state.bound) - state.outstanding
         if room <= 0 and not state.closed:
             state.closed = True
@@ -148,17 +160,13 @@ class Headroom:
         ``unpublished_before``: claims that were on their way when the look began.
         """
         state, now = self._queues[queue], self._clock.monotonic()
-        taken = 0 if state.delivered is None else depth.delivered - state.delivered
-        elapsed_s = max(now - state.looked_at, 1e-3)
-        first = state.delivered is None
-        state.delivered, state.looked_at = depth.delivered, now
+        taken = depth.delivered - state.delivered[-1][1] if state.delivered else 0
+        state.delivered.append((now, depth.delivered))
+        while len(state.delivered) > 2 and state.delivered[1][0] <= now - PACE_S:
+            state.delivered.popleft()
         state.waiting = round(depth.waiting * state.mean_size) + unpublished_before
         state.given -= given_before
-        if not first:
-            pace = max(0, taken) * state.mean_size / elapsed_s
-            # Quick to believe in more, slow to forget it: messages are taken in bursts.
-            state.pace = max(pace, state.pace * 0.8 + pace * 0.2)
-        self._size(state, empty=state.waiting == 0, first=first)
+        self._size(state)
         moved = taken > 0 or state.waiting == 0
         state.pause_s = LOOK_S if moved else min(LONGEST_LOOK_S, state.pause_s * 2)
         state.next_look = now + state.pause_s
@@ -167,14 +175,17 @@ class Headroom:
             return True
         return False
 
-    def _size(self, state: _Queue, *, empty: bool, first: bool) -> None:
-        if empty and state.closed:
-            state.bound = min(MOST, state.bound * 2)
+    def _size(self, state: _Queue) -> None:
+        if len(state.delivered) < 2:
             return
-        if first:
-            return
-        wanted = max(LEAST, state.pace * self._settings.ahead_s)
-        state.bound = min(MOST, max(wanted, state.bound * 0.8))
+        wanted = state.pace * self._settings.ahead_s
+        if state.waiting == 0:
+            # Given too little, it had no chance to show its pace.
+            grown = state.bound * 2 if state.closed else state.bound
+            bound = min(grown, max(state.bound * 0.9, 2 * wanted))
+        else:
+            bound = max(wanted, state.bound * 0.8)
+        state.bound = min(MOST, max(LEAST, bound))
 
     def _state(self, queue: str) -> _Queue:
         state = self._queues.get(queue)

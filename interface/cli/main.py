@@ -37,6 +37,7 @@ SECTIONS: Final = {
         "job": Lazy(f"{_CLI}.jobs:job", "Register, look at and change jobs."),
         "occurrence": Lazy(f"{_CLI}.occurrences:occurrence", "The execution log."),
         "dead-letters": Lazy(f"{_CLI}.dead_letters:dead_letters", "What nobody will retry."),
+        "queue": Lazy(f"{_CLI}.queues:queue", "Limits of queues, at once and a second."),
         "log": Lazy(f"{_CLI}.log:log", "The events, in their order."),
     },
     "Running it": {

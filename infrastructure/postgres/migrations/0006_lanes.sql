@@ -193,20 +193,30 @@ BEGIN
     SELECT f.lane, f.partition FROM found f;
 END $$;
 
--- Limits a queue, or (with neither) takes its limits away. What waits in its lane is told of it.
-CREATE FUNCTION :schema.limit_queue(name text, new_most integer, new_rate float8, who text)
+-- Limits a queue, or (with neither) takes its limits away. What is claimed or runs takes its slots
+-- now; claims that were read before and are appended after it escape it. What waits is told of it.
+CREATE FUNCTION :schema.limit_queue(of_queue text, new_most integer, new_rate float8, who text)
     RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(:literal || '/log', 0));
+    DELETE FROM :schema.lane_slots s WHERE s.lane = 'queue:' || of_queue;
+    IF new_most IS NOT NULL THEN
+        INSERT INTO :schema.lane_slots (id, lane)
+        SELECT r.id, 'queue:' || of_queue
+        FROM :schema.next_runs r JOIN :schema.jobs j ON j.id = r.job_id
+        WHERE r.look AND r.kind <> 'job' AND j.queue = of_queue;
+        INSERT INTO :schema.lanes_in_use DEFAULT VALUES ON CONFLICT DO NOTHING;
+    END IF;
     IF new_most IS NULL AND new_rate IS NULL THEN
-        DELETE FROM :schema.queue_limits q WHERE q.queue = name;
+        DELETE FROM :schema.queue_limits q WHERE q.queue = of_queue;
     ELSE
         INSERT INTO :schema.queue_limits AS q (queue, most, rate, changed_by)
-        VALUES (name, new_most, new_rate, who)
+        VALUES (of_queue, new_most, new_rate, who)
         ON CONFLICT (queue) DO UPDATE
             SET most = excluded.most, rate = excluded.rate, changed_at = clock_timestamp(),
                 changed_by = excluded.changed_by;
     END IF;
-    PERFORM :schema.tell_lane('queue:' || name);
+    PERFORM :schema.tell_lane('queue:' || of_queue);
 END $$;
 
 -- The slots of everything that is claimed or runs, made anew from the index and the definitions: after

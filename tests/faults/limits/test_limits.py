@@ -1,0 +1,165 @@
+"""Limits hold over all machines, and a flood delays nobody but itself."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from horolog import JobSpec, Once, Retry
+
+if TYPE_CHECKING:
+    from tests.faults.limits.conftest import Stage
+
+
+def specs(count: int, name: str = "work", seconds: float = 0.03, **values: object) -> list[JobSpec]:
+    """Jobs that are due one millisecond after the other, from two seconds ago on."""
+    first = datetime.now(UTC) - timedelta(seconds=2)
+    return [
+        JobSpec(
+            name,
+            schedule=Once(first + timedelta(milliseconds=n)),
+            payload={"number": n, "seconds": seconds},
+            **values,  # pyright: ignore[reportArgumentType]
+        )
+        for n in range(count)
+    ]
+
+
+async def test_a_keys_limit_holds_with_two_scanners_and_all_run_in_their_order(
+    stage: Stage,
+) -> None:
+    list(stage.scheduler.register_many(specs(60, concurrency_key="card", concurrency_limit=3)))
+    list(stage.scheduler.register_many(specs(60, name="other")))
+    sink = stage.sinks["work"]
+    async with stage.running():
+        await stage.until(lambda: len(sink.ended) == 60)
+        await stage.until(lambda: len(stage.sinks["other"].ended) == 60)
+    assert sink.most_at_once() == 3
+    order = sorted(sink.began, key=lambda number: sink.began[number])
+    assert all(abs(place - number) <= 6 for place, number in enumerate(order)), order
+    assert stage.ask("SELECT count(*) FROM :schema.lane_slots") == [(0,)]
+    assert stage.ask("SELECT count(*) FROM :schema.next_runs") == [(0,)]
+
+
+async def test_a_queues_limit_holds_over_all_partitions_and_is_raised_at_once(
+    stage: Stage,
+) -> None:
+    stage.scheduler.limit_queue("slow", limit=4)
+    list(stage.scheduler.register_many(specs(80, queue="slow")))
+    sink = stage.sinks["work"]
+    async with stage.running():
+        await stage.until(lambda: stage.leaders() == 2)
+        await stage.until(lambda: len(sink.ended) >= 40)
+        assert sink.most_at_once() == 4
+        (limited,) = stage.scheduler.limited_queues()
+        assert (limited.queue, limited.limit) == ("slow", 4)
+        assert limited.taken <= 4
+        assert limited.waiting > 0
+        stage.scheduler.limit_queue("slow")
+        began = time.monotonic()
+        await stage.until(lambda: len(sink.ended) == 80)
+        assert time.monotonic() - began < 5
+    assert stage.scheduler.limited_queues() == []
+
+
+async def test_a_run_that_waits_for_its_retry_holds_no_slot(stage: Stage) -> None:
+    retry = Retry(base=60, jitter=0)
+    failing = [
+        JobSpec(
+            "work",
+            schedule=Once(datetime.now(UTC) - timedelta(seconds=1)),
+            payload={"number": number, "fails": 1},
+            retry=retry,
+            concurrency_key="card",
+            concurrency_limit=1,
+        )
+        for number in range(5)
+    ]
+    list(stage.scheduler.register_many(failing))
+    async with stage.running(scanners=1):
+        await stage.until(lambda: len(stage.sinks["work"].ended) == 5)
+    states = stage.ask("SELECT state, count(*) FROM :schema.next_runs GROUP BY state")
+    assert states == [("retrying", 5)]
+    assert stage.sinks["work"].most_at_once() == 1
+
+
+async def test_a_rate_is_kept_by_two_scanners_together(stage: Stage) -> None:
+    stage.scheduler.limit_queue("slow", rate=20)
+    list(stage.scheduler.register_many(specs(60, seconds=0, queue="slow")))
+    sink = stage.sinks["work"]
+    async with stage.running():
+        await stage.until(lambda: len(sink.ended) == 60)
+    claims = sorted(
+        at
+        for (at,) in stage.ask(
+            "SELECT extract(epoch FROM recorded_at)::float8 FROM :schema.occurrence_events"
+            " WHERE topic = 'occurrence.claimed.1'"
+        )
+    )
+    # One second's worth at once, then so many a second: no window of time ever holds more.
+    for first in range(len(claims)):
+        for last in range(first, len(claims)):
+            assert last - first + 1 <= 20 + 20 * (claims[last] - claims[first]) + 1
+    assert claims[-1] - claims[0] < 2 + 2
+
+
+async def test_a_leader_that_takes_over_serves_the_lanes_it_finds(stage: Stage) -> None:
+    jobs = specs(20, seconds=0.2, concurrency_key="card", concurrency_limit=1)
+    list(stage.scheduler.register_many(jobs))
+    sink = stage.sinks["work"]
+    async with stage.running(scanners=1):
+        await stage.until(lambda: len(sink.began) >= 2)
+    before = len(sink.ended)
+    assert before < 20
+    async with stage.running(scanners=1):
+        await stage.until(lambda: len(sink.ended) == 20)
+    assert sink.most_at_once() == 1
+
+
+async def test_a_flood_of_one_tenant_does_not_delay_another(stage: Stage) -> None:
+    due = datetime.now(UTC) + timedelta(seconds=6)
+    flood = [
+        JobSpec("work", schedule=Once(due), payload={"number": n}, concurrency_key="big")
+        for n in range(5_000)
+    ]
+    list(stage.scheduler.register_many(flood))
+    singles = [due + timedelta(seconds=0.2 * n) for n in range(5)]
+    for number, at in enumerate(singles):
+        stage.scheduler.register("other", schedule=Once(at), payload={"number": number})
+    assert datetime.now(UTC) < due
+    offset = time.monotonic() - datetime.now(UTC).timestamp()
+    sink = stage.sinks["other"]
+    async with stage.running(scanners=1):
+        await stage.until(lambda: len(sink.ended) == 5)
+        left = 5_000 - len(stage.sinks["work"].ended)
+        late_s = [sink.began[number] - offset - at.timestamp() for number, at in enumerate(singles)]
+    assert left > 0, "the flood was there all along"
+    assert max(late_s) < 2, late_s
+
+
+async def test_higher_priorities_go_first_through_a_flood(stage: Stage) -> None:
+    due = datetime.now(UTC) + timedelta(seconds=5)
+    for priority, name in ((0, "work"), (50, "other")):
+        flood = [
+            JobSpec(name, schedule=Once(due), payload={"number": n}, priority=priority)
+            for n in range(1_500)
+        ]
+        list(stage.scheduler.register_many(flood))
+    async with stage.running(scanners=1):
+        await stage.until(lambda: len(stage.sinks["other"].ended) == 1_500)
+        done = len(stage.sinks["work"].ended)
+        await stage.until(lambda: len(stage.sinks["work"].ended) == 1_500)
+    assert 0 < done < 1_500
+
+
+async def test_no_more_is_claimed_of_a_queue_than_somebody_takes(stage: Stage) -> None:
+    due = datetime.now(UTC) - timedelta(seconds=1)
+    nobody = [JobSpec("work", schedule=Once(due), queue="nobody") for _ in range(1_000)]
+    list(stage.scheduler.register_many(nobody))
+    list(stage.scheduler.register_many(specs(100)))
+    stage.worker.queues = ["default"]
+    async with stage.running(scanners=1):
+        await stage.until(lambda: len(stage.sinks["work"].ended) == 100)
+        claimed = stage.ask("SELECT count(*) FROM :schema.next_runs WHERE state = 'claimed'")
+    assert 0 < claimed[0][0] <= 200

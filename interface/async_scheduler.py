@@ -102,6 +102,7 @@ class AsyncScheduler:
     resume = _lifted(Scheduler.resume)
     cancel = _lifted(Scheduler.cancel)
     trigger = _lifted(Scheduler.trigger)
+    apply = _lifted(Scheduler.apply)
     job = _lifted(Scheduler.job)
     jobs = _lifted(Scheduler.jobs)
     upcoming = _lifted(Scheduler.upcoming)

@@ -12,11 +12,13 @@ from types import TracebackType
 from typing import Any, Literal, Self, Unpack, overload
 
 from horolog.application.answers.dead_letter import DeadLetter
+from horolog.application.answers.difference import Difference
 from horolog.application.answers.job import Job
 from horolog.application.answers.logged_event import LoggedEvent
 from horolog.application.answers.occurrence import Occurrence
 from horolog.application.answers.planned_run import PlannedRun
 from horolog.application.commands import (
+    applying,
     backfilling,
     changing,
     dead_letters,
@@ -32,6 +34,7 @@ from horolog.application.queries.following import Follower, follow
 from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
 from horolog.application.queries.ports import JobFilter, OccurrenceFilter
 from horolog.domain.definition import CatchUp, Overlap
+from horolog.domain.errors import InvalidPolicy
 from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
@@ -340,6 +343,37 @@ class Scheduler:
         if dry_run:
             return backfilling.planned(self._context, orders, identity, asked)
         return backfilling.backfill(self._context, orders, identity, asked, reason=reason)
+
+    def apply(
+        self,
+        specs: Iterable[JobSpec],
+        *,
+        prune: bool = False,
+        within: str | tuple[str, str] | Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Difference:
+        """Makes a declared set of keyed jobs true: registers what is missing, changes what differs.
+
+        Everything is checked before anything is written; a set that is true already leaves no
+        event. What is not declared is left alone, or with ``prune`` cancelled: every other job that
+        has a key, or only those with the label ``within`` ("team=billing"). ``dry_run`` writes
+        nothing. Returns what was created, changed (field by field), unchanged and pruned.
+
+        Raises, with the index of the spec (from 0) in the message, ``InvalidPolicy`` for a spec
+        without a key of its own, ``NotAllowed`` where the key's job was cancelled, ``KeyConflict``
+        where its name or concurrency key differs, ``InvalidSchedule`` and ``InvalidPayload``.
+        """
+        if within is not None and not prune:
+            raise InvalidPolicy("within= says what prune=True may cancel: give both")
+        return applying.apply(
+            self._context,
+            self._connected().jobs,
+            specs,
+            pruning=applying.Pruning(chosen_label(within)) if prune else None,
+            dry_run=dry_run,
+            reason=reason,
+        )
 
     # Questions
 

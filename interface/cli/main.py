@@ -60,6 +60,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 cli = LazyGroup(
     name="horolog",
     sections=SECTIONS,
+    aliases={"jobs": "job", "occurrences": "occurrence", "schedules": "schedule"},
     help="An event-sourced job scheduler: every change in a job's life is an event in a log.",
     epilog="New here? `horolog demo`. Then `horolog dev`, and in a second terminal"
     " `horolog job register echo --every 2` and `horolog log --follow`.",

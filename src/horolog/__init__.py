@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from horolog.application.answers.dead_letter import DeadLetter as DeadLetter
+    from horolog.application.answers.difference import Difference as Difference
     from horolog.application.answers.job import Job as Job
     from horolog.application.answers.logged_event import LoggedEvent as LoggedEvent
     from horolog.application.answers.occurrence import Occurrence as Occurrence
+    from horolog.application.answers.planned_run import PlannedRun as PlannedRun
     from horolog.application.commands.job_spec import JobSpec as JobSpec
     from horolog.application.worker.raised import Permanent as Permanent
     from horolog.application.worker.raised import Retryable as Retryable
@@ -57,6 +59,7 @@ _PLACES = {
     "Calendar": "domain.schedule",
     "Cron": "domain.schedule",
     "DeadLetter": "application.answers.dead_letter",
+    "Difference": "application.answers.difference",
     "Every": "domain.schedule",
     "FireTime": "domain.schedule",
     "HolidayCalendar": "domain.schedule",
@@ -73,6 +76,7 @@ _PLACES = {
     "Occurrence": "application.answers.occurrence",
     "Once": "domain.schedule",
     "Permanent": "application.worker.raised",
+    "PlannedRun": "application.answers.planned_run",
     "QueueUnavailable": "domain.errors",
     "Ref": "domain.reference",
     "Retry": "domain.retry",
@@ -100,6 +104,7 @@ __all__ = [
     "Calendar",
     "Cron",
     "DeadLetter",
+    "Difference",
     "Every",
     "FireTime",
     "HolidayCalendar",
@@ -116,6 +121,7 @@ __all__ = [
     "Occurrence",
     "Once",
     "Permanent",
+    "PlannedRun",
     "QueueUnavailable",
     "Ref",
     "Retry",

@@ -118,7 +118,7 @@ def fold(job_id: UUID, events: Iterable[Event]) -> JobState | None:
 
 def advance(state: JobState, next_fire: datetime | None, fires: int) -> JobState:
     """The state after the claim of one of the schedule's fire times, which moved the job on."""
-    # Written out: it is part of every claim, and ``dataclasses.replace`` takes several times as long.
+    # Written out, being part of every claim: ``dataclasses.replace`` takes several times as long.
     return JobState(
         state.id,
         state.version,

@@ -17,11 +17,11 @@ _LAST_PLACE = 2**62
 
 
 def chosen_status(status: JobStatus | None) -> JobStatus | None:
-    return _one_of("status", status, get_args(JobStatus))
+    return chosen_from("status", status, get_args(JobStatus))
 
 
 def chosen_state(state: Phase | None) -> Phase | None:
-    return _one_of("state", state, get_args(Phase))
+    return chosen_from("state", state, get_args(Phase))
 
 
 def chosen_time(name: str, moment: datetime | None) -> datetime | None:
@@ -68,7 +68,8 @@ def chosen_label(
     return found
 
 
-def _one_of(what: str, given: T | None, known: tuple[str, ...]) -> T | None:
+def chosen_from(what: str, given: T | None, known: tuple[str, ...]) -> T | None:
+    """One of the known words, or ``InvalidPolicy``, which lists them."""
     if given is not None and given not in known:
         raise InvalidPolicy(f"{what}={given!r}: there are {', '.join(known)}")
     return given

@@ -32,6 +32,7 @@ from horolog.application.commands.job_spec import JobSpec, Policies
 from horolog.application.queries import asking
 from horolog.application.queries.following import Follower, follow
 from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
+from horolog.application.queries.past_jobs import job_at, jobs_at
 from horolog.application.queries.ports import JobFilter, OccurrenceFilter
 from horolog.domain.definition import CatchUp, Overlap
 from horolog.domain.errors import InvalidPolicy
@@ -48,11 +49,12 @@ from horolog.interface.filters import (
     chosen_time,
 )
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
+from horolog.interface.questions import Questions, past_moment
 from horolog.interface.settings import Settings
 from horolog.interface.wiring import Client, connect
 
 
-class Scheduler:
+class Scheduler(Questions):
     """Registers jobs and asks about them; safe to share between threads.
 
     ``database_url`` defaults to ``HOROLOG_DATABASE_URL``, then to the embedded server of ``horolog
@@ -377,9 +379,17 @@ class Scheduler:
 
     # Questions
 
-    def job(self, id_or_key: Identifier) -> Job:
-        """The job with this id or key as it is now; raises ``UnknownJob``."""
-        return Job.of(asking.find_job(self._connected().states, id_or_key, as_uuid(id_or_key)))
+    def job(self, id_or_key: Identifier, *, as_of: datetime | None = None) -> Job:
+        """The job with this id or key as it is now, or was at ``as_of`` (aware).
+
+        Raises ``UnknownJob``, also where it was not registered yet.
+        """
+        client = self._connected()
+        state = asking.find_job(client.states, id_or_key, as_uuid(id_or_key))
+        if as_of is None:
+            return Job.of(state)
+        moment = past_moment("as_of", as_of)
+        return Job.of(asking.then(job_at(client.past, state.id, moment), id_or_key, moment))
 
     def jobs(
         self,
@@ -387,19 +397,22 @@ class Scheduler:
         status: JobStatus | None = None,
         name: str | None = None,
         label: str | tuple[str, str] | Mapping[str, str] | None = None,
+        as_of: datetime | None = None,
         after: Identifier | None = None,
         limit: int = DEFAULT_LIMIT,
     ) -> list[Job]:
         """A page of jobs in the order of ids; ``after`` is the last id of the page before.
 
-        ``label`` is "name=value", a name alone, or one pair. ``limit`` is from 1 to 10,000.
+        ``label`` is "name=value", a name alone, or one pair. ``limit`` is from 1 to 10,000. With
+        ``as_of`` (aware) the jobs are, and are chosen, as they were then, folded from the log.
         """
         wanted = JobFilter(chosen_status(status), chosen_text("name", name), chosen_label(label))
-        page = self._connected().jobs.jobs(
-            wanted,
-            after=None if after is None else job_uuid(after),
-            limit=checked_limit(limit),
-        )
+        behind = None if after is None else job_uuid(after)
+        if as_of is None:
+            page = self._connected().jobs.jobs(wanted, after=behind, limit=checked_limit(limit))
+        else:
+            moment, past = past_moment("as_of", as_of), self._connected().past
+            page = jobs_at(past, wanted, moment, after=behind, limit=checked_limit(limit))
         return [Job.of(state) for state in page]
 
     def upcoming(self, job_id: Identifier, n: int = 10) -> list[FireTime]:

@@ -11,6 +11,8 @@ from horolog.application.commands.context import Context
 from horolog.application.commands.dead_letters import FindsDeadLetters
 from horolog.application.commands.triggering import FindsTriggers
 from horolog.application.log import ReadsLog
+from horolog.application.queries.audit_ports import Audits
+from horolog.application.queries.past_ports import ReadsPast
 from horolog.application.queries.ports import (
     ListsDeadLetters,
     ListsJobs,
@@ -18,6 +20,7 @@ from horolog.application.queries.ports import (
     WaitsForEvents,
 )
 from horolog.application.states import ReadsStates
+from horolog.infrastructure.postgres.audit import PostgresAudit
 from horolog.infrastructure.postgres.clock import PostgresClock
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.log import PostgresLog
@@ -25,6 +28,7 @@ from horolog.infrastructure.postgres.log_news import PostgresLogNews
 from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.namespace import partitions_of
 from horolog.infrastructure.postgres.orders import PostgresOrders
+from horolog.infrastructure.postgres.past import PostgresPast
 from horolog.infrastructure.postgres.queries_dead_letters import PostgresDeadLetterList
 from horolog.infrastructure.postgres.queries_jobs import PostgresJobList
 from horolog.infrastructure.postgres.queries_occurrences import PostgresOccurrenceList
@@ -62,6 +66,8 @@ class Client:
     occurrences: ListsOccurrences
     letters: Letters
     orders: Orders
+    audit: Audits
+    past: ReadsPast
     position: Callable[[], int]
     news: Callable[[], WaitsForEvents]
     close: Callable[[], None]
@@ -97,6 +103,8 @@ def connect(settings: Settings) -> Client:
         PostgresOccurrenceList(database),
         PostgresDeadLetterList(database),
         PostgresOrders(database),
+        PostgresAudit(database),
+        PostgresPast(database),
         position=partial(log_position, database),
         news=partial(PostgresLogNews, database),
         close=database.close,

@@ -1,7 +1,7 @@
 """The questions about jobs, their fire times and their history that the read models answer."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from horolog.application.answers.logged_event import LoggedEvent
@@ -28,6 +28,13 @@ def find_job(states: ReadsStates, id_or_key: UUID | str, identity: UUID | None) 
         state = states.job_by_key(id_or_key)
     if state is None:
         raise UnknownJob(f"no job has the id or key {str(id_or_key)!r} in this namespace")
+    return state
+
+
+def then(state: JobState | None, id_or_key: UUID | str, moment: datetime) -> JobState:
+    """The state that the job had; ``UnknownJob`` where it was not registered by then."""
+    if state is None:
+        raise UnknownJob(f"job {str(id_or_key)!r} was not registered by {moment.isoformat()}")
     return state
 
 

@@ -103,6 +103,7 @@ class AsyncScheduler:
     cancel = _lifted(Scheduler.cancel)
     trigger = _lifted(Scheduler.trigger)
     apply = _lifted(Scheduler.apply)
+    zone_corrections = _lifted(Scheduler.zone_corrections)
     job = _lifted(Scheduler.job)
     jobs = _lifted(Scheduler.jobs)
     upcoming = _lifted(Scheduler.upcoming)

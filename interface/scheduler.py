@@ -17,6 +17,7 @@ from horolog.application.answers.job import Job
 from horolog.application.answers.logged_event import LoggedEvent
 from horolog.application.answers.occurrence import Occurrence
 from horolog.application.answers.planned_run import PlannedRun
+from horolog.application.answers.zone_correction import ZoneCorrection
 from horolog.application.commands import (
     applying,
     backfilling,
@@ -28,6 +29,7 @@ from horolog.application.commands import (
 )
 from horolog.application.commands.backfill_request import Backfill, BackfillOptions
 from horolog.application.commands.context import Context
+from horolog.application.commands.correcting import Correcting, correct
 from horolog.application.commands.job_spec import JobSpec, Policies
 from horolog.application.queries import asking
 from horolog.application.queries.following import Follower, follow
@@ -376,6 +378,33 @@ class Scheduler(Questions):
             dry_run=dry_run,
             reason=reason,
         )
+
+    def zone_corrections(
+        self,
+        *,
+        apply: bool = False,
+        following: int = 3,
+        after: Identifier | None = None,
+        limit: int = DEFAULT_LIMIT,
+        reason: str | None = None,
+    ) -> list[ZoneCorrection]:
+        """The jobs whose next fire time the installed zone data moves, in the order of ids.
+
+        Each with what was recorded and its next ``following`` (1 to 10,000) fire times as they are
+        now. With ``apply`` the page is also corrected: an event for each job, which has its next
+        fire time there from then on; what was recorded before keeps its meaning. ``after`` is the
+        last id of the page before. For the time after an update of the ``tzdata`` package.
+        """
+        client = self._connected()
+        correcting = Correcting(client.jobs, client.occurrences, client.log)
+        found = correcting.found(
+            after=None if after is None else job_uuid(after),
+            limit=checked_limit(limit),
+            following=checked_limit(following, name="following"),
+        )
+        for correction in found if apply else ():
+            correct(self._context, correcting, correction.job_id, reason=reason)
+        return found
 
     # Questions
 

@@ -8,11 +8,15 @@ import click
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.rendering import Output, text
 from horolog.interface.cli.schedule_options import aware_instant, schedule_options, taken_schedule
+from horolog.interface.cli.zone_data import zone_data
 
 
 @click.group(cls=NamedGroup)
 def schedule() -> None:
-    """When a schedule fires. Needs no server."""
+    """When a schedule fires. `preview` and `diff` of two schedules need no server."""
+
+
+schedule.add_command(zone_data)
 
 
 @schedule.command()

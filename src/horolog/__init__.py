@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from horolog.application.answers.logged_event import LoggedEvent as LoggedEvent
     from horolog.application.answers.occurrence import Occurrence as Occurrence
     from horolog.application.answers.planned_run import PlannedRun as PlannedRun
+    from horolog.application.answers.zone_correction import ZoneCorrection as ZoneCorrection
     from horolog.application.commands.job_spec import JobSpec as JobSpec
     from horolog.application.worker.raised import Permanent as Permanent
     from horolog.application.worker.raised import Retryable as Retryable
@@ -97,6 +98,7 @@ _PLACES = {
     "VersionConflict": "domain.errors",
     "Worker": "interface.worker",
     "WorkerSettings": "application.worker.settings",
+    "ZoneCorrection": "application.answers.zone_correction",
 }
 
 __all__ = [
@@ -142,6 +144,7 @@ __all__ = [
     "VersionConflict",
     "Worker",
     "WorkerSettings",
+    "ZoneCorrection",
 ]
 
 

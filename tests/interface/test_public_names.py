@@ -52,6 +52,7 @@ PUBLIC = [
     "VersionConflict",
     "Worker",
     "WorkerSettings",
+    "ZoneCorrection",
 ]
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from horolog.application.answers.logged_event import LoggedEvent
 from horolog.application.answers.occurrence import Occurrence
 from horolog.application.commands.context import Context
+from horolog.application.commands.defining import checked_schedule
 from horolog.application.log import ReadsLog
 from horolog.application.queries.limit import checked_limit
 from horolog.application.queries.ports import ListsOccurrences
@@ -15,7 +16,7 @@ from horolog.domain.errors import InvalidPolicy, UnknownJob, UnknownOccurrence
 from horolog.domain.event import topics as known_topics
 from horolog.domain.ids import partition_stream
 from horolog.domain.job import JobState
-from horolog.domain.schedule import FireTime
+from horolog.domain.schedule import FireTime, Schedule, ScheduleDifference, difference
 from horolog.domain.text import is_storable
 
 _TICK = timedelta(microseconds=1)
@@ -59,6 +60,18 @@ def upcoming(job: JobState, n: int) -> list[FireTime]:
         fires.append(fire)
         after = fire.at
     return fires
+
+
+def compared(job: JobState, schedule: Schedule, n: int, *, now: datetime) -> ScheduleDifference:
+    """The job's schedule, as far as its limit still goes, beside another one from ``now`` on."""
+    checked_limit(n, name="n")
+    present = job.definition.parsed_schedule()
+    if present.limit is not None:
+        left = max(present.limit - job.fires, 0)
+        present = present.model_copy(update={"limit": left or None, "start": None})
+        if not left:
+            present = present.model_copy(update={"end": now})
+    return difference(present, checked_schedule(schedule).anchored(now, str(job.id)), now, n)
 
 
 def history(log: ReadsLog, stream: UUID, *, after: int, limit: int) -> list[LoggedEvent]:

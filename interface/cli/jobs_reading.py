@@ -3,9 +3,10 @@
 import click
 
 from horolog.interface.cli.event_listing import show_events
-from horolog.interface.cli.job_view import job_id, show_job
+from horolog.interface.cli.job_view import show_job
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.schedule_difference import show_month
 from horolog.interface.cli.schedule_text import schedule_text
 
 
@@ -64,20 +65,31 @@ def listing(
 @click.command()
 @click.argument("job", metavar="JOB")
 @click.option("-n", "count", type=click.IntRange(1, 10_000), default=10, show_default=True)
+@click.option("--month", is_flag=True, help="A picture of the first month, by day and hour.")
 @at_a_place
-def upcoming(place: Place, output: Output, job: str, count: int) -> None:
+def upcoming(place: Place, output: Output, job: str, count: int, month: bool) -> None:
     """The next fire times of a job, with their local times and what a clock change does."""
+    from horolog.domain.due_fires import due_at
+
     with place.scheduler() as scheduler:
-        fires = scheduler.upcoming(job_id(scheduler, job), count)
+        found = scheduler.job(job)
+        fires = scheduler.upcoming(found.id, count)
     if output.as_json:
         output.document(fires)
         return
+    columns, jittered = ["instant (UTC)", "local", "note"], found.schedule.jitter > 0
     output.table(
-        ["instant (UTC)", "local", "note"],
-        [(fire.at, fire.local, fire.note) for fire in fires],
+        [*columns, "due with jitter"] if jittered else columns,
+        [
+            (fire.at, fire.local, fire.note)
+            + ((due_at(found.schedule, found.id, fire.at),) if jittered else ())
+            for fire in fires
+        ],
         empty="no fire time ahead",
         whole=("instant (UTC)", "local"),
     )
+    if month:
+        show_month(found.schedule, fires)
 
 
 @click.command()

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from horolog.domain.schedule import HolidayCalendar as HolidayCalendar
     from horolog.domain.schedule import Once as Once
     from horolog.domain.schedule import Schedule as Schedule
+    from horolog.domain.schedule import ScheduleDifference as ScheduleDifference
     from horolog.domain.schedule import Union as Union
     from horolog.interface.async_scheduler import AsyncScheduler as AsyncScheduler
     from horolog.interface.scheduler import Scheduler as Scheduler
@@ -84,6 +85,7 @@ _PLACES = {
     "Retryable": "application.worker.raised",
     "Run": "application.worker.run",
     "Schedule": "domain.schedule",
+    "ScheduleDifference": "domain.schedule",
     "Scheduler": "interface.scheduler",
     "SchemaMissing": "domain.errors",
     "SchemaTooNew": "domain.errors",
@@ -130,6 +132,7 @@ __all__ = [
     "Retryable",
     "Run",
     "Schedule",
+    "ScheduleDifference",
     "Scheduler",
     "SchemaMissing",
     "SchemaTooNew",

@@ -38,6 +38,7 @@ PUBLIC = [
     "Retryable",
     "Run",
     "Schedule",
+    "ScheduleDifference",
     "Scheduler",
     "SchemaMissing",
     "SchemaTooNew",

@@ -1,4 +1,4 @@
-"""When a country changes its clocks: which waiting fire times move, where to, and what is logged."""
+"""When a country changes its clocks: which waiting fire times move, where to, and what is said."""
 
 from __future__ import annotations
 

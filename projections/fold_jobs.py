@@ -32,8 +32,6 @@ class JobFold:
     ) -> None:
         self.orders: dict[UUID, tuple[OccurrenceState, datetime]] = {}
         """What was ordered in the window and has not left the log since, and when."""
-        self.names: dict[UUID, str] = {}
-        """The handlers of the jobs that were folded."""
         self._changes = changes
         self._ends = ends
         self._pruned = pruned
@@ -54,10 +52,10 @@ class JobFold:
                 state = after
         if state is None:
             return
-        self.names[job_id] = state.definition.name
+        self._changes.job_states[job_id] = state
         if changed_at is not None:
             registered_at = steps[0][1] if before is None else None
-            self._changes.jobs.append(DatedJob(job_row(state), registered_at, changed_at))
+            self._changes.jobs[job_id] = DatedJob(job_row(state), registered_at, changed_at)
         self._index(state, steps[-1])
 
     def _moved(
@@ -102,8 +100,8 @@ class JobFold:
             row = job_next_run(state)
         except ValueError as error:  # a schedule that this release cannot read
             raise misplaced(last, state.id, str(error)) from error
-        if row is None:
-            self._changes.dropped.append(state.id)
-        else:
+        placed = None
+        if row is not None:
             assert row.due_at is not None
-            self._changes.next_runs.append(Placed(row, row.due_at, self._ends[last[1]]))
+            placed = Placed(row, row.due_at, self._ends[last[1]])
+        self._changes.index[state.id] = placed

@@ -45,6 +45,7 @@ SECTIONS: Final = {
         "worker": Lazy(f"{_CLI}.processes:worker", "One worker process."),
         "doctor": Lazy(f"{_CLI}.doctor:doctor", "What needs attention, and what to do."),
         "verify": Lazy(f"{_CLI}.verify:verify", "Check the whole log against the invariants."),
+        "projection": Lazy(f"{_CLI}.projection:projection", "Rebuild read models from the log."),
     },
 }
 

@@ -55,7 +55,7 @@ async def run_worker(
     database = Database(database_url, namespace, size=5)
     log_thread, read_thread = DedicatedThread("horolog-log"), DedicatedThread("horolog-reads")
     log = PostgresLog(database)
-    transactions = PostgresTransactions(database, log, size=settings.transactions)
+    transactions = PostgresTransactions(database, log)
     ready = NatsReadySource(
         nats_url, namespace, worker.queues, settings=StreamSettings(ack_wait_s=settings.ack_wait_s)
     )
@@ -76,7 +76,7 @@ async def run_worker(
         await WorkerLoop(worker, ports, settings, actor).run(stop)
     finally:
         await ready.close()
-        await transactions.close()
+        transactions.close()
         log_thread.close()
         read_thread.close()
         database.close()

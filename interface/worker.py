@@ -52,6 +52,11 @@ class Worker(Handlers):
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(str(part) for part in first["loc"]) or "settings"
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(WorkerSettings.model_fields)
+                raise InvalidSetting(
+                    f"Worker: {name}: a worker has no such setting; it has {known}"
+                ) from error
             raise InvalidSetting(f"Worker: {name}: {first['msg']}") from error
 
     def run(
@@ -107,6 +112,8 @@ def load_worker(place: str) -> Worker:
     """
     name, _, attribute = place.partition(":")
     attribute = attribute or "worker"
+    if not all(name.split(".")):  # empty, or relative to nothing
+        raise InvalidSetting(f"{place!r} is no package.module:attribute")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -119,8 +126,6 @@ def load_worker(place: str) -> Worker:
             f"there is no module {name!r} to take the worker from (looked in {here} too):"
             " name it as package.module:attribute"
         ) from error
-    except ValueError as error:
-        raise InvalidSetting(f"{place!r} is no package.module:attribute") from error
     found: object = module
     for part in attribute.split("."):
         found = getattr(found, part, None)

@@ -278,10 +278,17 @@ def _required_fire(schedule: Schedule, now: datetime) -> datetime:
     fire = first_fire(schedule, now)
     if fire is None:
         raise InvalidSchedule(
-            f"{schedule!r} has no fire time after {now.isoformat()}:"
+            f"{_shown(schedule)} has no fire time after {now.isoformat()}:"
             " give a time that lies ahead, or trigger a run at once"
         )
     return fire
+
+
+def _shown(schedule: Schedule) -> str:
+    """A schedule as a message names it: what was stated, without what is a default."""
+    stated = schedule.model_dump(mode="json").items()
+    words = ", ".join(f"{name}={value!r}" for name, value in stated if name != "kind")
+    return f"{type(schedule).__name__}({words})"
 
 
 def _changed(definition: JobDefinition, changes: dict[str, Any]) -> JobDefinition:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TypeVar, get_args
 
-from horolog.domain.errors import InvalidPolicy, InvalidSchedule
+from horolog.application.commands.triggering import check_aware
+from horolog.domain.errors import InvalidPolicy
 from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.text import is_storable
@@ -28,10 +29,7 @@ def chosen_time(name: str, moment: datetime | None) -> datetime | None:
     """An aware time, in UTC; ``InvalidSchedule`` for one without a zone."""
     if moment is None:
         return None
-    if moment.tzinfo is None:
-        raise InvalidSchedule(
-            f"{name}={moment.isoformat()} has no zone: add an offset such as +00:00"
-        )
+    check_aware(name, moment)
     return min(max(moment, _FIRST), _LAST).astimezone(UTC)
 
 

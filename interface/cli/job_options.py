@@ -62,7 +62,11 @@ _OPTIONS = [
     click.option("--owner", metavar="WHO", help="Who looks at its dead letters."),
     click.option("--label", "labels", multiple=True, metavar="K=V", help="Repeatable."),
     click.option(
-        "--max-attempts", "--retry-max-attempts", type=int, metavar="N", help="[default: 5]"
+        "--max-attempts",
+        "--retry-max-attempts",
+        type=int,
+        metavar="N",
+        help="The first try included.  [default: 5]",
     ),
     click.option("--retry-base", type=float, metavar="S", help="The first delay.  [default: 1]"),
     click.option("--retry-factor", type=float, metavar="F", help="Its growth.  [default: 2]"),
@@ -77,6 +81,15 @@ def job_options(function: F) -> F:
     """Adds the options; the function gets them under their names."""
     for option in reversed(_OPTIONS):
         function = option(function)
+    return function
+
+
+def change_options_of_a_job(function: F) -> F:
+    """The same options for `job update`. Its help says no defaults: what is not given stays."""
+    function = job_options(function)
+    options: list[click.Option] = getattr(function, "__click_params__", [])
+    for option in options:
+        option.help = (option.help or "").partition("  [default: ")[0]
     return function
 
 
@@ -118,7 +131,7 @@ def read_payload(text: str) -> dict[str, Any]:
             raise InvalidPayload(f"--payload {text}: cannot be read: {error}") from None
     try:
         payload: object = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         shown = text if len(text) <= 40 else f"{text[:40]}…"
         raise InvalidPayload(f"--payload {shown!r} is not JSON: {error}") from None
     if not isinstance(payload, dict):

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from horolog.interface.cli.job_options import job_options, taken_policies
+from horolog.interface.cli.job_options import change_options_of_a_job, job_options, taken_policies
 from horolog.interface.cli.job_view import job_id, show_job
 from horolog.interface.cli.jobs_changing import change_options
 from horolog.interface.cli.place import Place, at_a_place
@@ -73,7 +73,7 @@ def reschedule(
 
 @click.command()
 @click.argument("job", metavar="JOB")
-@job_options
+@change_options_of_a_job
 @change_options
 @at_a_place
 def update(

@@ -32,7 +32,10 @@ OPTIONS = [
     click.option("--cron", metavar="E", help="Cron expression of 5 or 6 fields; needs --zone."),
     click.option("--every", type=float, metavar="S", help="An interval in seconds."),
     click.option("--at", metavar="T", help="An instant, ISO 8601; if naive, local to --zone."),
-    click.option("--in", "in_", type=float, metavar="S", help="An instant, in so many seconds."),
+    click.option(
+        "--in", "in_", type=click.FloatRange(min=0), metavar="S",
+        help="An instant, in so many seconds.",
+    ),
     click.option("--rrule", metavar="RULE", help="An RFC 5545 rule, FREQ=MONTHLY;…; needs --zone."),
     click.option("--zone", metavar="Z", help="The IANA zone of local times, like Europe/Berlin."),
     click.option("--anchor", metavar="T", help="Where --every or --rrule counts from."),

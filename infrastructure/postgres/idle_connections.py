@@ -14,6 +14,7 @@ background and lets those who wait for it wait until their time is over.)
 import select
 import sys
 from collections import deque
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from psycopg import AsyncConnection, Connection
@@ -39,13 +40,13 @@ class IdleConnections(Generic[C]):
                 return None
             if _is_usable(connection):
                 return connection
-            connection.pgconn.finish()
+            _close(connection)
 
     def give(self, connection: C) -> None:
         """Keeps a connection for the next user; one that is broken or within a transaction is
         closed, and so is each that comes after ``close``."""
         if self._closed or not _is_usable(connection):
-            connection.pgconn.finish()
+            _close(connection)
             return
         self._idle.append(connection)
         if self._closed:  # by another thread, a moment ago
@@ -56,9 +57,20 @@ class IdleConnections(Generic[C]):
         self._closed = True
         while self._idle:
             try:
-                self._idle.pop().pgconn.finish()
+                _close(self._idle.pop())
             except IndexError:  # two were closing
                 return
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _close(connection: Connection[TupleRow] | AsyncConnection[TupleRow]) -> None:
+    closing = connection.close()
+    if closing is not None:
+        # There is nothing to await in it: libpq says goodbye and waits for nobody.
+        with suppress(StopIteration):
+            closing.send(None)
 
 
 def _is_usable(connection: Connection[TupleRow] | AsyncConnection[TupleRow]) -> bool:

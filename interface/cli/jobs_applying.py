@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from horolog.interface.cli.place import Place, at_a_place
-from horolog.interface.cli.rendering import Output, text
+from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_text import schedule_text
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ def apply(
 def show_difference(difference: "Difference", *, dry_run: bool) -> None:
     """One line for each job that is not as declared, one for each field, and the counts."""
     for key in difference.created:
-        click.echo(click.style(f"+ {key}", fg="green"))
+        click.echo(click.style(f"+ {on_one_line(key)}", fg="green"))
     for change in difference.changed:
-        click.echo(click.style(f"~ {change.key}", fg="yellow"))
+        click.echo(click.style(f"~ {on_one_line(change.key)}", fg="yellow"))
         for name, values in change.fields.items():
             click.echo(f"    {name}: {_shown(name, values.old)} → {_shown(name, values.new)}")
     for key in difference.pruned:
-        click.echo(click.style(f"- {key}", fg="red"))
+        click.echo(click.style(f"- {on_one_line(key)}", fg="red"))
     counts = {
         "created": len(difference.created),
         "changed": len(difference.changed),

@@ -146,7 +146,9 @@ def _usage_line(error: click.UsageError) -> str:
 
 
 def _refuse(message: str, status: int) -> int:
-    click.echo(f"horolog: {' '.join(message.split())}", err=True)
+    from horolog.interface.cli.rendering import visible
+
+    click.echo(f"horolog: {visible(' '.join(message.split()))}", err=True)
     return status
 
 

@@ -21,6 +21,7 @@ from horolog.application.answers.zone_correction import ZoneCorrection
 from horolog.application.commands import (
     applying,
     backfilling,
+    cancelling,
     changing,
     dead_letters,
     registering,
@@ -36,12 +37,12 @@ from horolog.application.queries.following import Follower, follow
 from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
 from horolog.application.queries.past_jobs import job_at, jobs_at
 from horolog.application.queries.ports import JobFilter, OccurrenceFilter
-from horolog.domain.definition import CatchUp, Overlap
+from horolog.domain.definition import CatchUp, OnUnknown, Overlap
 from horolog.domain.errors import InvalidPolicy
 from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
-from horolog.domain.schedule import FireTime, Schedule, ScheduleDifference
+from horolog.domain.schedule import FireTime, Schedule
 from horolog.interface.filters import (
     chosen_label,
     chosen_place,
@@ -122,6 +123,7 @@ class Scheduler(Questions):
         catch_up_rate: float = 50.0,
         concurrency_key: str | None = None,
         concurrency_limit: int | None = None,
+        on_unknown: OnUnknown = "retry",
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
         reason: str | None = None,
@@ -151,6 +153,7 @@ class Scheduler(Questions):
             catch_up_rate=catch_up_rate,
             concurrency_key=concurrency_key,
             concurrency_limit=concurrency_limit,
+            on_unknown=on_unknown,
             owner=owner,
             labels=labels,
             reason=reason,
@@ -263,15 +266,28 @@ class Scheduler(Questions):
         expected_version: int | None = None,
         reason: str | None = None,
     ) -> Job:
-        """The job never fires again, and what has not begun does not run; what runs, ends.
+        """The job never fires again; what has not begun does not run, what runs is asked to stop.
 
-        Cancelling again changes nothing. Raises ``UnknownJob``, ``VersionConflict``.
+        A run that stops is "skipped"; one that goes on may still succeed. Cancelling again changes
+        nothing. Raises ``UnknownJob``, ``VersionConflict``.
         """
         return Job.of(
             changing.cancel(
                 self._context, job_uuid(job_id), expected_version=expected_version, reason=reason
             )
         )
+
+    def cancel_occurrence(
+        self, occurrence_id: Identifier, *, reason: str | None = None
+    ) -> Occurrence:
+        """Cancels one run; its job goes on. What has not begun does not run, what runs is asked to
+        stop: ``run.cancelled`` is set, a coroutine is cancelled.
+
+        A run that stops is "skipped"; one that goes on may still succeed. Cancelling again changes
+        nothing. Raises ``UnknownOccurrence``, ``NotAllowed`` for a run that has ended otherwise.
+        """
+        identity = occurrence_uuid(occurrence_id)
+        return Occurrence.of(cancelling.cancel_occurrence(self._context, identity, reason=reason))
 
     def trigger(
         self,
@@ -453,17 +469,6 @@ class Scheduler(Questions):
         return asking.upcoming(
             asking.find_job(self._connected().states, job_id, as_uuid(job_id)), n
         )
-
-    def compare(
-        self, job_id: Identifier, schedule: Schedule, *, n: int = 20
-    ) -> ScheduleDifference:
-        """What :meth:`reschedule` would change: fire times kept, added and removed, from now on.
-
-        Compares the next ``n`` (1 to 10,000) of each schedule, as far as both were looked at. Raises
-        ``UnknownJob``, ``InvalidSchedule``.
-        """
-        job = asking.find_job(self._connected().states, job_id, as_uuid(job_id))
-        return asking.compared(job, schedule, n, now=self._context.clock.now())
 
     def occurrence(self, occurrence_id: Identifier) -> Occurrence:
         """The occurrence as it is now; raises ``UnknownOccurrence``."""

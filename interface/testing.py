@@ -76,6 +76,7 @@ class SimulatedScheduler(Scheduler):
         self._performing = Performing(
             self._memory,
             SimulatedResults(self._memory),
+            SimulatedStates(self._memory),
             worker,
             now=self._time.now,
             takes=takes or {},

@@ -151,7 +151,7 @@ def occurrence_next_run(state: OccurrenceState) -> NextRun:
         partition=state.partition,
         due_at=state.due,
         look_after_s=state.look_after_s,
-        look=state.state in ("claimed", "running"),
+        look=state.state in ("claimed", "running", "stopping"),
         state=state.state,
         kind=state.kind,
         version=state.version,

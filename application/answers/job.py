@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from horolog.application.answers.plain import plain
-from horolog.domain.definition import CatchUp, Overlap
+from horolog.domain.definition import CatchUp, OnUnknown, Overlap
 from horolog.domain.job import JobState, JobStatus
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Schedule
@@ -41,6 +41,7 @@ class Job:
     catch_up_rate: float
     concurrency_key: str | None
     concurrency_limit: int | None
+    on_unknown: OnUnknown
     owner: str | None
     labels: Mapping[str, str]
     partition: int
@@ -69,6 +70,7 @@ class Job:
             catch_up_rate=definition.catch_up_rate,
             concurrency_key=definition.concurrency_key,
             concurrency_limit=definition.concurrency_limit,
+            on_unknown=definition.on_unknown,
             owner=definition.owner,
             labels=definition.labels,
             partition=state.partition,

@@ -283,6 +283,8 @@ class Running:
                 self._finishing.timed_out(attempt)
             case "taken":
                 self._finishing.taken(attempt)
+            case "cancelled":
+                self._finishing.stopped(attempt)
             case _:
                 self._finishing.snoozed(attempt, 0.0, reason="the worker stops")
 

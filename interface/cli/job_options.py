@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-RETRY = ("max_attempts", "retry_base", "retry_factor", "retry_cap", "retry_jitter")
+RETRY = (
+    "max_attempts",
+    "retry_base",
+    "retry_factor",
+    "retry_cap",
+    "retry_jitter",
+    "retry_max_elapsed",
+)
 POLICIES = (
     "queue",
     "priority",
@@ -27,6 +34,7 @@ POLICIES = (
     "catch_up_window",
     "catch_up_rate",
     "concurrency_limit",
+    "on_unknown",
     "owner",
 )
 
@@ -39,7 +47,7 @@ _OPTIONS = [
     click.option("--timeout", type=float, metavar="S", help="The longest that a run may take."),
     click.option(
         "--overlap",
-        type=click.Choice(["allow", "skip", "buffer_one", "buffer_all"]),
+        type=click.Choice(["allow", "skip", "buffer_one", "buffer_all", "cancel_other"]),
         help="What a fire time does while a run is unfinished.  [default: allow]",
     ),
     click.option(
@@ -59,6 +67,11 @@ _OPTIONS = [
     click.option(
         "--concurrency-limit", type=int, metavar="N", help="Runs of one --concurrency-key at once."
     ),
+    click.option(
+        "--on-unknown",
+        type=click.Choice(["retry", "dead_letter"]),
+        help="When nobody can say whether a lost run took effect.  [default: retry]",
+    ),
     click.option("--owner", metavar="WHO", help="Who looks at its dead letters."),
     click.option("--label", "labels", multiple=True, metavar="K=V", help="Repeatable."),
     click.option(
@@ -73,6 +86,12 @@ _OPTIONS = [
     click.option("--retry-cap", type=float, metavar="S", help="The longest.  [default: 3600]"),
     click.option(
         "--retry-jitter", type=float, metavar="F", help="0 to 1, added at random.  [default: 0.1]"
+    ),
+    click.option(
+        "--retry-max-elapsed",
+        type=float,
+        metavar="S",
+        help="No attempt begins later than so long after the first.",
     ),
 ]
 

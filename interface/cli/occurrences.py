@@ -10,7 +10,8 @@ from horolog.interface.cli.rendering import Output
 from horolog.interface.cli.schedule_options import aware_instant
 
 STATES = (
-    "scheduled", "claimed", "running", "retrying", "succeeded", "dead", "skipped", "discarded",
+    "scheduled", "claimed", "running", "stopping", "retrying", "succeeded", "dead", "skipped",
+    "discarded",
 )  # fmt: skip
 
 
@@ -76,6 +77,16 @@ def listing(
     )  # fmt: skip
     if len(found) == limit:
         output.say(f"more: --after {found[-1].id}")
+
+
+@occurrence.command()
+@click.argument("occurrence_id", metavar="ID")
+@click.option("--reason", metavar="WHY", help="Why; it is kept in the log.")
+@at_a_place
+def cancel(place: Place, output: Output, occurrence_id: str, reason: str | None) -> None:
+    """Cancel one run: it does not begin, or it is asked to stop. Its job goes on."""
+    with place.scheduler() as scheduler:
+        show_occurrence(output, scheduler.cancel_occurrence(occurrence_id, reason=reason))
 
 
 @occurrence.command()

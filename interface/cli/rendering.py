@@ -168,6 +168,7 @@ _STATE_STYLES = {
     "active": "green",
     "succeeded": "green",
     "running": "cyan",
+    "stopping": "cyan",
     "claimed": "cyan",
     "retrying": "yellow",
     "paused": "yellow",

@@ -85,6 +85,9 @@ class Nothing:
     async def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
         return []
 
+    async def unfinished(self, job_id: UUID, limit: int) -> list[OccurrenceState]:
+        return []
+
     async def known(self, ids: Sequence[UUID]) -> set[UUID]:
         return set()
 

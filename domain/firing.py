@@ -38,11 +38,13 @@ class FirePlan:
     """What to do now, in the order of time.
 
     ``again_after_s``: fire times are left that are due, and wanted so many seconds later.
+    ``cancel_others``: the unfinished runs stand in the way, and are to be cancelled.
     """
 
     skipped: list[SkippedRange] = field(default_factory=list[SkippedRange])
     fires: list[Fire] = field(default_factory=list[Fire])
     again_after_s: float | None = None
+    cancel_others: bool = False
 
     @property
     def wait(self) -> bool:
@@ -137,6 +139,10 @@ def _overlapping(job: JobState, due: list[Fire], wanted: _Wanted, unfinished: in
             return _plan(due, fires, fires[:1], wanted.cause)
         case "buffer_one":
             return _buffered(due, fires[-1:], unfinished, wanted.cause)
+        case "cancel_other":
+            plan = _buffered(due, fires[-1:], unfinished, wanted.cause)
+            plan.cancel_others = bool(unfinished and fires)
+            return plan
         case "buffer_all":
             return _buffered(due, fires[-job.definition.overlap_max :], unfinished, wanted.cause)
 

@@ -108,6 +108,7 @@ class AsyncScheduler:
     job = _lifted(Scheduler.job)
     jobs = _lifted(Scheduler.jobs)
     upcoming = _lifted(Scheduler.upcoming)
+    compare = _lifted(Scheduler.compare)
     occurrence = _lifted(Scheduler.occurrence)
     occurrences = _lifted(Scheduler.occurrences)
     history = _lifted(Scheduler.history)

@@ -42,7 +42,7 @@ from horolog.domain.errors import InvalidPolicy
 from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
-from horolog.domain.schedule import FireTime, Schedule
+from horolog.domain.schedule import FireTime, Schedule, ScheduleDifference
 from horolog.interface.filters import (
     chosen_label,
     chosen_place,
@@ -469,6 +469,17 @@ class Scheduler(Questions):
         return asking.upcoming(
             asking.find_job(self._connected().states, job_id, as_uuid(job_id)), n
         )
+
+    def compare(
+        self, job_id: Identifier, schedule: Schedule, *, n: int = 20
+    ) -> ScheduleDifference:
+        """What :meth:`reschedule` would change: fire times kept, added and removed, from now on.
+
+        Compares the next ``n`` (1 to 10,000) of each schedule, as far as both were looked at. Raises
+        ``UnknownJob``, ``InvalidSchedule``.
+        """
+        job = asking.find_job(self._connected().states, job_id, as_uuid(job_id))
+        return asking.compared(job, schedule, n, now=self._context.clock.now())
 
     def occurrence(self, occurrence_id: Identifier) -> Occurrence:
         """The occurrence as it is now; raises ``UnknownOccurrence``."""

@@ -78,3 +78,11 @@ def test_the_vocabulary_of_workers_is_public() -> None:
     for name in ("Permanent", "Ref", "Retryable", "Run", "Snooze", "Worker", "WorkerSettings"):
         assert name in horolog.__all__
         assert getattr(horolog, name).__name__ == name
+
+
+def test_a_queue_may_have_a_limit_of_its_own() -> None:
+    worker = Worker(queues={"billing": 5, "mail": None})
+    assert worker.queues == ["billing", "mail"]
+    assert worker.settings.queue_limits == {"billing": 5}
+    with pytest.raises(InvalidSetting, match="billing"):
+        Worker(queues={"billing": 0})

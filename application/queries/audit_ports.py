@@ -33,7 +33,8 @@ class ExecutionChoice:
     """Which runs; ``None`` is any.
 
     Fire times from ``since`` on and before ``until``; with ``by_end`` these speak of the instant at
-    which the run ended, and only finished ones are chosen. ``worker`` and ``failure`` choose runs
+    which the run ended, and only finished ones are chosen. Without a ``state`` those are left out
+    that did not run: skipped ones, and ordered ones that nobody has claimed. ``worker`` and ``failure`` choose runs
     of which any attempt was made by that worker, or failed in that class.
     """
 
@@ -95,7 +96,7 @@ class ListsExecutions(Protocol):
         ...
 
     def timings(self, wanted: ExecutionChoice) -> Iterator[Timing]:
-        """Finished occurrences in the order of fire times, read piece by piece."""
+        """Finished occurrences, skipped ones too, in the order of fire times, piece by piece."""
         ...
 
 

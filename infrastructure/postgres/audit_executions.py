@@ -195,7 +195,7 @@ class PostgresExecutions:
         if jobs == []:
             return None
         conditions = job_conditions(wanted.jobs, params) + _conditions(wanted, params)
-        state = ""
+        state = "" if finished else "AND x.state NOT IN ('skipped', 'scheduled')"
         if wanted.state is not None:
             # Spelled out: for a parameter the planner cannot know that executions_unusual has it.
             assert wanted.state in get_args(Phase)

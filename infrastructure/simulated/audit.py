@@ -37,7 +37,12 @@ class SimulatedAudit(SimulatedStreams):
     def executions(
         self, wanted: ExecutionChoice, *, after: UUID | None, limit: int
     ) -> list[Execution]:
-        found = [one for one in self._all() if self._is_wanted(one, wanted)]
+        found = [
+            one
+            for one in self._all()
+            if self._is_wanted(one, wanted)
+            and (wanted.state or one.state not in ("skipped", "scheduled"))
+        ]
         if wanted.by_end:
             found.sort(key=lambda one: self._events(one.id)[-1].position)
         else:
@@ -52,8 +57,8 @@ class SimulatedAudit(SimulatedStreams):
         return found[:limit]
 
     def timings(self, wanted: ExecutionChoice) -> Iterator[Timing]:
-        for one in self.executions(wanted, after=None, limit=len(self._tables.events) + 1):
-            if one.state in FINISHED:
+        for one in sorted(self._all(), key=lambda one: one.id):
+            if one.state in FINISHED and self._is_wanted(one, wanted):
                 yield Timing(
                     one.job_id,
                     one.name,

@@ -8,7 +8,7 @@ import click
 from horolog.interface.cli.jobs_applying import apply
 from horolog.interface.cli.jobs_changing import backfill, cancel, pause, resume, trigger
 from horolog.interface.cli.jobs_defining import register, reschedule, update
-from horolog.interface.cli.jobs_reading import history, listing, show, upcoming
+from horolog.interface.cli.jobs_reading import changes, history, listing, show, upcoming
 from horolog.interface.cli.lazy_group import NamedGroup
 
 
@@ -23,6 +23,7 @@ for command in (
     show,
     listing,
     upcoming,
+    changes,
     history,
     pause,
     resume,

@@ -5,6 +5,7 @@ from itertools import islice
 import click
 
 from horolog.interface.cli.event_listing import show_events
+from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
 
@@ -24,8 +25,9 @@ TAIL = 20
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N",
-    help="At most so many.  [default: 1000; with --follow no limit]",
+    help="At most so many.  [default: 1000; with --follow and files no limit]",
 )  # fmt: skip
+@exportable
 @at_a_place
 def log(
     place: Place,
@@ -34,12 +36,26 @@ def log(
     after: int | None,
     topics: tuple[str, ...],
     limit: int | None,
+    files: Files,
 ) -> None:
     """The events, oldest first; with --follow the latest and then each as it comes.
 
     --follow --after 0 begins with the first event. With --json each line is one object.
     """
+    from horolog.application.answers.logged_event import LoggedEvent
+
+    if files and follow:
+        raise click.UsageError("--follow has no end: a file takes what is there now")
     with place.scheduler() as scheduler:
+        if files:
+            found = pages(
+                lambda behind, size: scheduler.log(after=behind, topics=topics, limit=size),
+                lambda event: event.position,
+                after or 0,
+                limit,
+            )
+            files.write(output, found, LoggedEvent)
+            return
         if follow:
             begin = max(0, scheduler.position() - TAIL) if after is None else after
             events = islice(scheduler.follow(begin, topics=topics), limit)

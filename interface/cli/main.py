@@ -38,6 +38,7 @@ SECTIONS: Final = {
         "occurrence": Lazy(f"{_CLI}.occurrences:occurrence", "The execution log."),
         "dead-letters": Lazy(f"{_CLI}.dead_letters:dead_letters", "What nobody will retry."),
         "log": Lazy(f"{_CLI}.log:log", "The events, in their order."),
+        "audit": Lazy(f"{_CLI}.audit:audit", "What ran, what did not, and what was due when."),
     },
     "Running it": {
         "migrate": Lazy(f"{_CLI}.processes:migrate", "Create or upgrade the schema."),

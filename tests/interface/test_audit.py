@@ -73,6 +73,13 @@ def test_runs_are_chosen_by_what_they_and_their_jobs_are(
     assert found(job_id=uuid4()) == set()
     assert found(state="running") == {"running"}
     assert found(state="dead") == {"dead"}
+    run = scheduler.trigger(scheduler.job("us").id, at=datetime(2999, 1, 1, tzinfo=UTC))
+    names[run.id] = "ordered"
+    assert found() == everything
+    assert found(state="scheduled") == {"ordered"}
+    scheduler.cancel(run.job_id)
+    assert found() == everything
+    assert found(state="skipped") == {"ordered"}
     assert found(kind="schedule") == everything
     assert found(kind="trigger") == set()
     assert found(failure="unknown") == {"second"}

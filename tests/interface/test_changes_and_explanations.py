@@ -99,8 +99,8 @@ def test_an_explanation_leads_from_the_registration_to_the_outcome(
     text = str(story)
     told = [
         "ann registered the job report under the key 'k': every 0.1 s, because 'asked for'",
-        "ann changed the job, the last time before this run: policies changed (version 2),"
-        " because 'it hung'",
+        "ann changed the job, the last time before this run: policies changed (version 2)",
+        ", because 'it hung'",
         "its fire time came",
         f"stage was elected leader of partition {job.partition}: fencing token 1",
         "leader leader claimed attempt 1",

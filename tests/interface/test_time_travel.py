@@ -26,6 +26,7 @@ from horolog import (
     UnknownJob,
     VersionConflict,
 )
+from horolog.application.log import Fences
 from horolog.application.scanner.deciding import Proposal, Terms, decide_job, decide_occurrence
 from horolog.application.states import DueJob
 from horolog.domain.occurrence import decide_loss
@@ -158,8 +159,10 @@ class Life:
                 decide_job(row, terms) if isinstance(row, DueJob) else decide_occurrence(row, terms)
             )
             if isinstance(decided, Proposal):
-                self.stage.append(decided.decision)
-                self.claimed += decided.claimed
+                # What a backfill ordered meanwhile may stand in the way: the log refuses it.
+                fences = Fences("stage", self.stage.tokens)
+                if self.stage.log.append([decided.decision], fences).verdicts == ["accepted"]:
+                    self.claimed += decided.claimed
 
     def begin(self) -> None:
         if self.claimed:
@@ -171,7 +174,10 @@ class Life:
     def end(self) -> None:
         if not self.running:
             return
-        running = self.running.pop(self.chance.randrange(len(self.running)))
+        identity = self.running.pop(self.chance.randrange(len(self.running))).id
+        running = self.stage.states.occurrence(identity)
+        if running is None or running.state not in ("running", "stopping"):
+            return
         match self.chance.randrange(6):
             case 0:
                 self.stage.fail(running, retry_in_s=0.1)

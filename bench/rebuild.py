@@ -109,7 +109,9 @@ def main() -> int:
             with Projections(url, namespace="bench", window=arguments.window) as projections:
                 first = projections.rebuild()
                 print(f"first, everything: {first.events / first.seconds:,.0f} events/s,"
-                      f" {first.difference_count:,} rows")  # fmt: skip
+                      f" {first.difference_count:,} rows, log lock held for"
+                      f" {first.longest_hold_s * 1e3:.1f} ms")  # fmt: skip
+                cpu = time.process_time()
                 if arguments.profile:
                     import cProfile
 
@@ -118,6 +120,7 @@ def main() -> int:
                     profiler.print_stats("tottime")
                 else:
                     outcome = projections.rebuild(*names)
+                cpu = time.process_time() - cpu
             database.close()
         finally:
             servers.stop()
@@ -126,6 +129,7 @@ def main() -> int:
         "events": outcome.events,
         "seconds": outcome.seconds,
         "events_per_s": round(outcome.events / outcome.seconds),
+        "python_cpu_us_per_event": round(cpu / outcome.events * 1e6, 2),
         "differences": outcome.difference_count,
         "lock_held_ms": round(outcome.longest_hold_s * 1e3, 1),
         "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,

@@ -39,7 +39,7 @@ class JobFold:
 
     def fold(self, job_id: UUID, before: JobState | None, steps: list[Entry]) -> None:
         """``steps``: the job's events and its claims, in the order of their positions."""
-        state, changed_at = before, None
+        state, written, changed_at = before, None, None
         for entry in steps:
             event = entry[3]
             if type(event) is Claimed:
@@ -47,15 +47,16 @@ class JobFold:
             elif isinstance(event, JobEvent):
                 after = self._evolved(state, job_id, entry, event)
                 if after is not state and after is not None:
-                    changed_at = entry[1]
+                    # A claim moves the index on and leaves this row as it is.
+                    written, changed_at = after, entry[1]
                     self._order(after, event, entry)
                 state = after
         if state is None:
             return
         self._changes.job_states[job_id] = state
-        if changed_at is not None:
+        if written is not None and changed_at is not None:
             registered_at = steps[0][1] if before is None else None
-            self._changes.jobs[job_id] = DatedJob(job_row(state), registered_at, changed_at)
+            self._changes.jobs[job_id] = DatedJob(job_row(written), registered_at, changed_at)
         self._index(state, steps[-1])
 
     def _moved(

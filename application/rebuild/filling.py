@@ -1,6 +1,8 @@
 """Filling the second set of tables: window by window after the log, until it is nearly there."""
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from horolog.application.rebuild.pending import Pending
@@ -44,12 +46,14 @@ class Filling:
         """
         if self._shadow.run.position != self._pending.changes.position:
             self._pending.taken_back(self._shadow.run.position)
-        for _ in range(CLOSE_TRIES):
-            rows = self._shadow.window(self._pending.changes.position, self._window)
-            self._fold(rows)
-            if len(rows) < LAST_WINDOW:
-                break
-        self._write()
+        with _no_collector():
+            for _ in range(CLOSE_TRIES):
+                rows = self._shadow.window(self._pending.changes.position, self._window)
+                self._fold(rows)
+                left = self._shadow.end() - self._pending.changes.position
+                if not rows or (len(rows) < LAST_WINDOW and left < LAST_WINDOW):
+                    break
+            self._write()
 
     def last(self) -> bool:
         """The rest, under the log lock; ``False`` and nothing is done where it is too much."""
@@ -93,3 +97,16 @@ class Filling:
         if self._pending.changes.events:
             self._shadow.write(self._pending.changes)
             self._pending.written()
+
+
+@contextmanager
+def _no_collector() -> Generator[None]:
+    """Without the collector of cycles, which halves the speed: it looks at all that is held again
+    and again, hundreds of thousands of rows, and none of them is part of a cycle."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -108,14 +108,14 @@ END $$;
 
 -- Exchanges tables with their twins; called under the log lock, with a short lock_timeout. What reads
 -- or writes them waits for some milliseconds and goes on with the new ones; views, which follow a
--- table and not its name, are made again.
+-- table and not its name, are made again. Partitions stay where they are, so that this takes no longer
+-- where there are many: they follow one by one (see settle_partition).
 CREATE FUNCTION :schema.exchange_tables(other text, names text[]) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
     third text := :literal || '$swap';
     name text;
     step record;
-    item record;
     views text[];
     view text;
 BEGIN
@@ -126,28 +126,52 @@ BEGIN
                                      pg_get_viewdef(v.oid)))
     INTO views
     FROM unnest(names) AS t (name)
-    CROSS JOIN LATERAL :schema.table_tree(:literal, t.name) tree
-    JOIN pg_depend d ON d.refobjid = tree.relation AND d.classid = 'pg_rewrite'::regclass
+    JOIN pg_depend d ON d.refobjid = format('%I.%I', :literal, t.name)::regclass
+                    AND d.classid = 'pg_rewrite'::regclass
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_namespace n ON n.oid = v.relnamespace;
-    EXECUTE format('CREATE SCHEMA IF NOT EXISTS %I', third);
+    EXECUTE format('CREATE SCHEMA %I', third);
     FOR step IN
         SELECT * FROM (VALUES (:literal, third), (other, :literal), (third, other))
                       AS s (from_place, to_place)
     LOOP
         FOREACH name IN ARRAY names LOOP
-            FOR item IN
-                SELECT c.relname
-                FROM :schema.table_tree(step.from_place, name) t JOIN pg_class c ON c.oid = t.relation
-            LOOP
-                EXECUTE format('ALTER TABLE %I.%I SET SCHEMA %I',
-                               step.from_place, item.relname, step.to_place);
-            END LOOP;
+            EXECUTE format('ALTER TABLE %I.%I SET SCHEMA %I', step.from_place, name, step.to_place);
         END LOOP;
     END LOOP;
     FOREACH view IN ARRAY coalesce(views, '{}') LOOP
         EXECUTE view;
     END LOOP;
     EXECUTE format('DROP SCHEMA %I', third);
+END $$;
+
+-- Brings one partition of an exchanged table to the schema of its parent, and the one whose name it
+-- takes to the other; returns false where none is left. One call is one short transaction.
+CREATE FUNCTION :schema.settle_partition(other text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    third text := :literal || '$swap';
+    child name;
+BEGIN
+    SELECT c.relname INTO child
+    FROM pg_catalog.pg_inherits i
+    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+    JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
+    WHERE p.relnamespace = :literal::regnamespace
+      AND c.relnamespace = to_regnamespace(quote_ident(other))
+      AND c.relkind = 'r'
+    LIMIT 1;
+    IF child IS NULL THEN
+        RETURN false;
+    END IF;
+    IF to_regclass(format('%I.%I', :literal, child)) IS NOT NULL THEN
+        EXECUTE format('CREATE SCHEMA %I', third);
+        EXECUTE format('ALTER TABLE %I.%I SET SCHEMA %I', :literal, child, third);
+    END IF;
+    EXECUTE format('ALTER TABLE %I.%I SET SCHEMA %I', other, child, :literal);
+    IF to_regclass(format('%I.%I', third, child)) IS NOT NULL THEN
+        EXECUTE format('ALTER TABLE %I.%I SET SCHEMA %I', third, child, other);
+        EXECUTE format('DROP SCHEMA %I', third);
+    END IF;
+    RETURN true;
 END $$;

@@ -12,7 +12,7 @@ from horolog.domain.ids import log_stream
 from horolog.domain.log_events import EventSkipped, LogEvent, OccurrencesPruned
 from horolog.infrastructure.postgres.database import Connection, Database, Row
 from horolog.infrastructure.postgres.rebuild.sets import TableSet, tables_of
-from horolog.infrastructure.postgres.rebuild.shadow import PostgresShadow
+from horolog.infrastructure.postgres.rebuild.shadow import PostgresShadow, settle_partitions
 from horolog.projections.changes import VERSION
 
 _RUN = (
@@ -68,10 +68,12 @@ class PostgresRebuilds:
         self, purpose: Purpose, projections: Sequence[str], *, actor: str, reason: str | None
     ) -> Generator[PostgresShadow]:
         with exclusively(self._database) as connection:
+            settle_partitions(self._database, connection, self._old)
             run = self._gone_on_with(connection, purpose, projections, actor, reason)
             if run is None:
                 run = self._begun(connection, purpose, projections, actor, reason)
-            shadow = PostgresShadow(self._database, connection, self._shadow, run)
+            tables = TableSet(self._database, "shadow")
+            shadow = PostgresShadow(self._database, connection, tables, run)
             with shadow.reading():
                 yield shadow
 
@@ -90,6 +92,7 @@ class PostgresRebuilds:
                     f"the tables that were kept were written by version {run.fold_version} of the"
                     f" projections, and this code is version {VERSION}: roll back with that release"
                 )
+            settle_partitions(self._database, connection, self._old)
             shadow = PostgresShadow(self._database, connection, self._old, run)
             with shadow.reading():
                 yield shadow

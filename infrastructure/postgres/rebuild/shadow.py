@@ -3,13 +3,13 @@
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Final
 
 import psycopg
 
 from horolog.application.rebuild.ports import Difference, Run, State
-from horolog.infrastructure.postgres.database import Connection, Database
+from horolog.infrastructure.postgres.database import SESSION, Connection, Database
 from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.rebuild.before import StatesBefore
 from horolog.infrastructure.postgres.rebuild.comparing import differences
@@ -20,6 +20,9 @@ from horolog.projections.changes import Changes, LogRow
 
 EXCHANGE_WAIT: Final = "40ms"
 """How long an exchange waits for the tables while it holds the log lock; then it is tried again."""
+
+SETTLE_TRIES: Final = 200
+SETTLE_PAUSE_S: Final = 0.1
 
 _LOG_KEY = "hashtextextended(:literal || '/log', 0)"
 
@@ -105,6 +108,10 @@ class PostgresShadow(StatesBefore):
         return self._compared(snapshot) if (snapshot := self._snapshot(last)) else None
 
     def exchange(self, last: Callable[[], bool]) -> bool:
+        old = TableSet(self._database, "old")
+        if self._tables.schema != old.schema:
+            # What the exchange before this one kept, so that this one's can take its name.
+            self._main.execute(old.sql("DROP SCHEMA IF EXISTS :other CASCADE"))
         if "next_runs" in self.run.projections:
             self._carry(":other", ":schema")
         position, events = self.position, self.run.events
@@ -115,17 +122,20 @@ class PostgresShadow(StatesBefore):
                 held = monotonic()
                 if not last():
                     raise psycopg.Rollback(transaction)
-                self._exchange()
+                self._exchange(old)
                 done = True
             self._held(held)
         except psycopg.errors.LockNotAvailable:
             done = False
         if not done:
             self._at(position, events)
-        elif "next_runs" in self.run.projections:
+            return False
+        self._tables.schema = old.schema
+        settle_partitions(self._database, self._main, old)
+        if "next_runs" in self.run.projections:
             # What was put off between the first carrying and the exchange.
             self._carry(":schema", ":other")
-        return done
+        return True
 
     def state(
         self, state: State, *, error: str | None = None, differences: int | None = None
@@ -133,27 +143,21 @@ class PostgresShadow(StatesBefore):
         with self._main.transaction():
             if state == "dropped":
                 self._do("DROP SCHEMA :other CASCADE")
-            elif state == "exchanged":
-                self._keep()
             self._do(_STATE, state, error, differences, self.run.id)
         self.run = replace(self.run, state=state, error=error)
 
-    def _exchange(self) -> None:
+    def _exchange(self, old: TableSet) -> None:
         self._do(f"SET LOCAL lock_timeout = '{EXCHANGE_WAIT}'")
         names = list(self.run.projections)
         if "partitions" in names:
             self._do("LOCK TABLE :schema.partitions IN ACCESS EXCLUSIVE MODE")
             self._do(_CARRY_LEASES)
         self._do("SELECT :schema.exchange_tables(%s, %s)", self._tables.schema, names)
-        self._do(_NEWS)
-
-    def _keep(self) -> None:
-        """What was in use becomes the set that a rollback goes back to."""
-        old = TableSet(self._database, "old")
         if self._tables.schema != old.schema:
-            self._main.execute(old.sql("DROP SCHEMA IF EXISTS :other CASCADE"))
             rename = self._tables.sql("ALTER SCHEMA :other RENAME TO ")
             self._main.execute(rename + old.sql(":other"))
+        self._do(_STATE, "exchanged", None, None, self.run.id)
+        self._do(_NEWS)
 
     def _snapshot(self, last: Callable[[], bool]) -> "_Snapshot | None":
         """A transaction whose snapshot has both sets at one position; ``None`` as ``last`` says."""
@@ -219,3 +223,28 @@ class _Snapshot:
 
     def close(self) -> None:
         self._context.__exit__(None, None, None)
+
+
+def settle_partitions(database: Database, connection: Connection, tables: TableSet) -> None:
+    """Brings the partitions of exchanged tables to where their parents are, one at a time.
+
+    Nothing depends on it but the names of schemas, and that dropping a set drops its own tables: so
+    it is done before a set is dropped or filled, also after a kill.
+    """
+    connection.execute(f"SET lock_timeout = '{EXCHANGE_WAIT}'")
+    try:
+        tries = 0
+        while True:
+            try:
+                statement = database.sql("SELECT :schema.settle_partition(%s)")
+                row = connection.execute(statement, (tables.schema,)).fetchone()
+                if row is None or not row[0]:
+                    return
+            except psycopg.errors.LockNotAvailable:
+                tries += 1
+                if tries > SETTLE_TRIES:
+                    raise
+                sleep(SETTLE_PAUSE_S)
+    finally:
+        usual = SESSION["lock_timeout"]
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", (usual,))

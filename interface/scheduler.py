@@ -475,8 +475,8 @@ class Scheduler(Questions):
     ) -> ScheduleDifference:
         """What :meth:`reschedule` would change: fire times kept, added and removed, from now on.
 
-        Compares the next ``n`` (1 to 10,000) of each schedule, as far as both were looked at. Raises
-        ``UnknownJob``, ``InvalidSchedule``.
+        Compares the next ``n`` (1 to 10,000) of each schedule, as far as both were looked at.
+        Raises ``UnknownJob``, ``InvalidSchedule``.
         """
         job = asking.find_job(self._connected().states, job_id, as_uuid(job_id))
         return asking.compared(job, schedule, n, now=self._context.clock.now())

@@ -120,7 +120,10 @@ def _store_fields(settings: "Settings", store: "StoreHealth | None") -> dict[str
         "unpublished": store.unpublished or "none",
         "unfinished": ", ".join(f"{w.count} {w.state} of {w.name}" for w in store.waiting)
         or "none",
-        "dead letters": ", ".join(f"{d.depth} of {d.owner or 'nobody'}" for d in store.dead_letters)
+        "dead letters": ", ".join(
+            f"{d.depth} of {d.owner}" if d.owner else f"{d.depth} without an owner"
+            for d in store.dead_letters
+        )
         or "none",
     }
 

@@ -178,7 +178,8 @@ def _of_occurrence(event: Event) -> str:
         case Snoozed():
             return f"attempt {event.attempt} until {text(event.until)}"
         case DeadLettered():
-            return f"{event.cause}, {event.owner or 'nobody'}'s: {_short(event.error)}"
+            whose = f", {event.owner}'s" if event.owner else ""
+            return f"{event.cause}{whose}: {_short(event.error)}"
         case Skipped():
             return event.cause
         case Replayed():

@@ -88,10 +88,10 @@ DAMAGES = {
     "a row lost": ("next_runs", "DELETE FROM :schema.next_runs WHERE id = %(job)s"),
     "a row too many": (
         "next_runs",
-        """INSERT INTO :schema.next_runs (due_at, fire_time, position, id, job_id, version, attempt,
-               failures, fires, partition, look, state, kind)
-           SELECT due_at, fire_time, position, gen_random_uuid(), job_id, version, attempt, failures,
-               fires, partition, look, state, kind FROM :schema.next_runs LIMIT 1""",
+        """INSERT INTO :schema.next_runs (due_at, fire_time, position, id, job_id, version,
+               attempt, failures, fires, partition, look, state, kind)
+           SELECT due_at, fire_time, position, gen_random_uuid(), job_id, version, attempt,
+               failures, fires, partition, look, state, kind FROM :schema.next_runs LIMIT 1""",
     ),
     "a look too early": (
         "next_runs",

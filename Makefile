@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test lint typecheck bench check clean
+.PHONY: help demo test lint typecheck bench torture check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -37,6 +37,10 @@ typecheck: $(STAMP) ## basedpyright, strict
 bench: $(STAMP) ## what it costs, beside the limit of the same server in the same run
 	@$(BIN)/python bench/schedules.py
 	@$(BIN)/python bench/run.py
+
+SECONDS ?= 600
+torture: $(STAMP) ## real processes and servers under random faults; SECONDS=600, SEED=n
+	@$(BIN)/python -m tests.faults.system.torture --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 check: lint typecheck test ## all three
 

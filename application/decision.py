@@ -16,7 +16,7 @@ from horolog.domain.job import JobState, advance
 from horolog.domain.job import evolve as evolve_job
 from horolog.domain.job_events import FiresSkipped, JobEvent
 from horolog.domain.lanes import Lane
-from horolog.domain.occurrence import OccurrenceState
+from horolog.domain.occurrence import OccurrenceState, Phase
 from horolog.domain.occurrence import evolve as evolve_occurrence
 from horolog.domain.occurrence_events import Claimed, DeadLettered, OccurrenceEvent
 from horolog.domain.partition import PartitionEvent, PartitionState
@@ -52,7 +52,9 @@ class NewEvent:
 class Guard:
     """What a decision rests on, checked under the log lock.
 
-    ``next_run``: the index row ``id`` is at ``version`` (and due at ``due``, where that is given).
+    ``next_run``: the index row ``id`` is at ``version``; a job's is also due at ``due``, an
+    occurrence's also in ``state`` with ``attempt`` as its last one. (An honest decision has both
+    right where it has the version right; one that a forged message led to has not.)
     ``job``: the job is at ``version``; 0 means that it must not exist; where ``due`` is given, that
     is still its fire time in the index (a claim moves it on without a new version).
     ``partition``: the stream is at ``version`` and no other instance holds a running lease.
@@ -63,6 +65,8 @@ class Guard:
     id: UUID
     version: int
     due: datetime | None = None
+    state: Phase | None = None
+    attempt: int | None = None
 
 
 @dataclass(slots=True)
@@ -117,7 +121,7 @@ def decide_on_occurrence(
 
     ``name`` is the handler's, for the row of a dead letter.
     """
-    guard = Guard("next_run", before.id, before.version)
+    guard = Guard("next_run", before.id, before.version, None, before.state, before.attempt)
     if before.finished:
         guard = Guard("nothing", before.id, before.version)
     decision = Decision(guard, before.partition)

@@ -6,6 +6,7 @@ retry) is told and needs none.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from shlex import quote
 
 from horolog.application.health import COUNT_LIMIT, QueueHealth, StoreHealth
 
@@ -66,10 +67,10 @@ def _store(store: StoreHealth) -> Iterator[Finding]:
             "synchronise both by NTP; fire times follow the database's clock",
         )
     for letters in store.dead_letters:
-        owner = letters.owner or "nobody"
-        option = f" --owner {letters.owner}" if letters.owner else ""
+        owner = f"of {letters.owner}" if letters.owner else "without an owner"
+        option = f" --owner {quote(letters.owner)}" if letters.owner else ""
         yield Finding(
-            f"dead letters of {owner}: {_count(letters.depth)}, the oldest since"
+            f"dead letters {owner}: {_count(letters.depth)}, the oldest since"
             f" {letters.oldest.isoformat(timespec='seconds')}",
             f"horolog dead-letters list{option}, then replay or discard",
         )

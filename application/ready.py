@@ -12,9 +12,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from horolog.domain.definition import OnUnknown
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState
-from horolog.domain.occurrence import OccurrenceState, OnUnknown
+from horolog.domain.occurrence import OccurrenceState
 from horolog.domain.retry import Retry
 
 MAX_RUNS = 50
@@ -27,8 +28,10 @@ MAX_MESSAGE_BYTES = 512 * 1024
 class ReadyRun(BaseModel):
     """One claimed occurrence. ``version`` is that of its Claimed event.
 
-    ``lost``: the attempt before this one was given up as lost, so its effect may have happened; the
+    ``lost``: an attempt before this one was given up as lost, so its effect may have happened; the
     worker asks the handler's ``reconcile`` first, and follows ``on_unknown`` where that cannot say.
+    After a person's replay that is "retry": whoever ordered the run has decided. ``since``, in a
+    retry, is when the first attempt was claimed.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -48,6 +51,7 @@ class ReadyRun(BaseModel):
     retry: Retry = Retry()
     owner: str | None = None
     lost: bool = False
+    since: datetime | None = None
     on_unknown: OnUnknown = "retry"
     definition_version: int | None = None
 
@@ -80,8 +84,19 @@ class _Message(BaseModel):
 _messages = TypeAdapter(_Message)
 
 
-def ready_run(job: JobState, claimed: OccurrenceState, *, lost: bool = False) -> ReadyRun:
-    """The run of an occurrence that was just claimed, with the job as it is now."""
+def ready_run(
+    job: JobState,
+    claimed: OccurrenceState,
+    *,
+    lost: bool = False,
+    replayed: bool = False,
+    since: datetime | None = None,
+) -> ReadyRun:
+    """The run of an occurrence that was just claimed, with the job as it is now.
+
+    ``lost``, ``replayed`` and ``since`` are as in
+    :class:`horolog.application.states.DueOccurrence`.
+    """
     definition = job.definition
     return ReadyRun(
         occurrence=claimed.id,
@@ -99,6 +114,8 @@ def ready_run(job: JobState, claimed: OccurrenceState, *, lost: bool = False) ->
         retry=definition.retry,
         owner=definition.owner,
         lost=lost,
+        since=since,
+        on_unknown="retry" if replayed else definition.on_unknown,
         definition_version=claimed.definition_version,
     )
 

@@ -30,8 +30,10 @@ class DueOccurrence:
     """An unfinished occurrence in the index, with the job as it now is; one that was ordered with
     an earlier definition of the job has the job with that definition.
 
-    ``position`` is the log's position of the append that wrote the row. ``lost``: the attempt
-    before the present claim, or before the retry that it waits for, was lost.
+    ``position`` is the log's position of the append that wrote the row. ``lost``: an attempt
+    of it was lost, so nobody can say whether it took effect; ``replayed``: a person has ordered it
+    again since. ``since`` is when its first attempt was claimed, or that after its last
+    replay; known where the job has ``retry.max_elapsed``.
     """
 
     job: JobState
@@ -39,6 +41,8 @@ class DueOccurrence:
     due_at: datetime
     position: int
     lost: bool = False
+    replayed: bool = False
+    since: datetime | None = None
     queue_limit: QueueLimit | None = None
 
 

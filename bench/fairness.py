@@ -2,12 +2,12 @@
 
     python bench/fairness.py [--flood N] [--singles N] [--handler NAME] [--json FILE]
 
-One scanner and one worker process, as production runs them. The flood and the single jobs go through
-one ready queue. In the `keys` scenario each tenant has a concurrency key, and both keys were chosen
-to share a partition, the worst case; in `handlers` a tenant is whose handler is called, over all
-partitions; in `late` the singles are registered while the flood drains, due at once. `limited` gives
-the flooding key a concurrency limit of 3, so that nearly all of it waits. Prints, for each, how late
-the singles began, and exits with 1 if one began 2 s late or later.
+One scanner and one worker process, as production runs them. The flood and the single jobs go
+through one ready queue. In `keys` each tenant has a concurrency key, and both keys were chosen to
+share a partition, the worst case; in `handlers` a tenant is whose handler is called, over all
+partitions; in `late` the singles are registered while the flood drains, due at once. `limited`
+gives the flooding key a concurrency limit of 3, so that nearly all of it waits. Prints, for each,
+how late the singles began, and exits with 1 if one began 2 s late or later.
 """
 
 import argparse

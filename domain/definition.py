@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Schedule, schedule_from_json
 
-Overlap = Literal["allow", "skip", "buffer_one", "buffer_all"]
+Overlap = Literal["allow", "skip", "buffer_one", "buffer_all", "cancel_other"]
 CatchUp = Literal["latest", "earliest", "all", "skip"]
+OnUnknown = Literal["retry", "dead_letter"]
 NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.:/\-]{0,127}$"
 QUEUE_PATTERN = r"^[A-Za-z0-9_\-]{1,64}$"
 
@@ -26,12 +27,14 @@ class JobDefinition(BaseModel):
     """Everything of a job that a user states; times are seconds.
 
     ``overlap`` decides what happens to a fire time while an earlier run of the job is unfinished:
-    it runs too, it is dropped, or it waits (the latest one, or up to ``overlap_max`` in order).
+    it runs too, it is dropped, it waits (the latest one, or up to ``overlap_max`` in order), or the
+    earlier run is cancelled and it follows as soon as that has ended.
     ``catch_up`` decides which of the fire times missed during an outage still run,
     ``catch_up_window`` how late a run may start at all, ``catch_up_rate`` how many of a backlog are
-    claimed each second. ``concurrency_key`` keeps jobs that share it in one partition; at most
-    ``concurrency_limit`` of them (of the job's own runs, where it has no key) hold a claim or run
-    at once, and at most ``rate_limit`` of them are claimed a second.
+    claimed each second. ``on_unknown`` is what becomes of a run whose attempt was lost where nobody
+    can say whether it took effect. ``concurrency_key`` keeps jobs that share it in one partition;
+    at most ``concurrency_limit`` of them (of the job's own runs, where it has no key) hold a claim
+    or run at once, and at most ``rate_limit`` of them are claimed a second.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,6 +51,7 @@ class JobDefinition(BaseModel):
     catch_up: CatchUp = "latest"
     catch_up_window: Annotated[float, Field(ge=1, le=366 * 86_400)] = 86_400.0
     catch_up_rate: Annotated[float, Field(gt=0, le=1_000)] = 50.0
+    on_unknown: OnUnknown = "retry"
     concurrency_key: Annotated[str, Field(max_length=256)] | None = None
     concurrency_limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
     rate_limit: Annotated[float, Field(ge=0.0001, le=100_000, allow_inf_nan=False)] | None = None

@@ -9,7 +9,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
-from horolog.domain.due_fires import Fire, SkippedRange, due_fires, skipped_range, skipped_until
+from horolog.domain.due_fires import (
+    Fire,
+    SkippedRange,
+    due_at,
+    due_fires,
+    skipped_range,
+    skipped_until,
+)
 from horolog.domain.job import JobState
 from horolog.domain.job_events import SkipCause
 
@@ -31,11 +38,13 @@ class FirePlan:
     """What to do now, in the order of time.
 
     ``again_after_s``: fire times are left that are due, and wanted so many seconds later.
+    ``cancel_others``: the unfinished runs stand in the way, and are to be cancelled.
     """
 
     skipped: list[SkippedRange] = field(default_factory=list[SkippedRange])
     fires: list[Fire] = field(default_factory=list[Fire])
     again_after_s: float | None = None
+    cancel_others: bool = False
 
     @property
     def wait(self) -> bool:
@@ -61,8 +70,13 @@ def plan_fires(
     assert job.next_fire <= now
     schedule = job.definition.parsed_schedule()
     due = list(islice(due_fires(schedule, job.next_fire, job.fires, now), MAX_STEP))
+    until = now
+    if schedule.jitter and len(due) > 1 and _begin(job, due[-1]) > now:
+        # Its jitter has not passed: it has its turn later, as if it were still ahead.
+        due.pop()
+        until = due[-1].at
     punctual = now - MISFIRE_GRACE
-    missed = due[0].at < punctual and (attended is None or attended < punctual)
+    missed = _begin(job, due[0]) < punctual and (attended is None or attended < punctual)
     catch_up = _catch_up(job, due, now) if missed else _within_window(job, due, now)
     catch_up = catch_up.at_most(most)
     if not (missed and job.definition.catch_up == "earliest" and catch_up.fires):
@@ -70,7 +84,7 @@ def plan_fires(
     earliest = catch_up.fires[0]
     plan = _overlapping(job, due[: due.index(earliest) + 1], catch_up, unfinished)
     if plan.fires and earliest.next_fire is not None:
-        rest = skipped_until(schedule, earliest.next_fire, earliest.fires, now, "superseded")
+        rest = skipped_until(schedule, earliest.next_fire, earliest.fires, until, "superseded")
         plan.skipped += [] if rest is None else [rest]
     return plan
 
@@ -93,7 +107,7 @@ class _Wanted:
 
 def _within_window(job: JobState, due: list[Fire], now: datetime) -> _Wanted:
     oldest = now - timedelta(seconds=job.definition.catch_up_window)
-    return _Wanted([fire for fire in due if fire.at >= oldest], "misfire")
+    return _Wanted([fire for fire in due if _begin(job, fire) >= oldest], "misfire")
 
 
 def _catch_up(job: JobState, due: list[Fire], now: datetime) -> _Wanted:
@@ -105,7 +119,8 @@ def _catch_up(job: JobState, due: list[Fire], now: datetime) -> _Wanted:
             at_once = min(MAX_CLAIMS, max(1, int(rate)))
             return _Wanted(wanted, "misfire", at_once, at_once / rate)
         case "skip":
-            return _Wanted([fire for fire in wanted if fire.at >= now - MISFIRE_GRACE], "misfire")
+            punctual = now - MISFIRE_GRACE
+            return _Wanted([fire for fire in wanted if _begin(job, fire) >= punctual], "misfire")
         case "earliest":
             return _Wanted(wanted[:1], "misfire", 1)
         case "latest":
@@ -113,6 +128,12 @@ def _catch_up(job: JobState, due: list[Fire], now: datetime) -> _Wanted:
             if last.next_fire is not None and last.next_fire <= now:
                 return _Wanted([], "superseded")
             return _Wanted([f for f in wanted if f is last], "superseded" if wanted else "misfire")
+
+
+def _begin(job: JobState, fire: Fire) -> datetime:
+    """When the run of a fire time was meant to begin: lateness counts from there, not from before
+    its jitter."""
+    return due_at(job.definition.parsed_schedule(), job.id, fire.at)
 
 
 def _overlapping(job: JobState, due: list[Fire], wanted: _Wanted, unfinished: int) -> FirePlan:
@@ -130,6 +151,10 @@ def _overlapping(job: JobState, due: list[Fire], wanted: _Wanted, unfinished: in
             return _plan(due, fires, fires[:1], wanted.cause)
         case "buffer_one":
             return _buffered(due, fires[-1:], unfinished, wanted.cause)
+        case "cancel_other":
+            plan = _buffered(due, fires[-1:], unfinished, wanted.cause)
+            plan.cancel_others = bool(unfinished and fires)
+            return plan
         case "buffer_all":
             return _buffered(due, fires[-job.definition.overlap_max :], unfinished, wanted.cause)
 

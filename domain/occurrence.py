@@ -11,13 +11,15 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from horolog.domain.definition import OnUnknown
 from horolog.domain.errors import NotAllowed
 from horolog.domain.event import Event
-from horolog.domain.failure import FailureKind
+from horolog.domain.failure import FailureKind, is_worth_repeating
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job_events import SkipCause
 from horolog.domain.occurrence_events import (
     Attempted,
+    CancelRequested,
     Claimed,
     DeadLettered,
     DeathCause,
@@ -29,6 +31,7 @@ from horolog.domain.occurrence_events import (
     Replayed,
     Skipped,
     Snoozed,
+    Stopped,
     Succeeded,
 )
 from horolog.domain.origin import Origin
@@ -36,11 +39,17 @@ from horolog.domain.retry import Retry
 from horolog.domain.text import storable
 
 Phase = Literal[
-    "scheduled", "claimed", "running", "retrying", "succeeded", "dead", "skipped", "discarded"
+    "scheduled",
+    "claimed",
+    "running",
+    "stopping",  # it runs, and was asked to stop
+    "retrying",
+    "succeeded",
+    "dead",
+    "skipped",
+    "discarded",
 ]
 FINISHED: frozenset[Phase] = frozenset({"succeeded", "dead", "skipped", "discarded"})
-
-OnUnknown = Literal["retry", "dead_letter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +140,14 @@ def _evolve_rarely(state: OccurrenceState, event: Event) -> OccurrenceState:
             return _next(state, "retrying", failures=failures, due=event.retry_at, error=error)
         case Snoozed():
             return _next(state, "retrying", due=event.until)
+        case CancelRequested():
+            # Its lease goes on: from when it was extended last, or from the attempt's beginning.
+            return _next(state, "stopping", due=state.due, look_after_s=state.look_after_s)
         case Recalled():
             return _next(state, "scheduled", due=event.at)
         case Replayed():
             return _next(state, "scheduled", due=event.at, failures=0)
-        case Skipped():
+        case Skipped() | Stopped():
             return _next(state, "skipped")
         case DeadLettered():
             return _next(state, "dead", error=event.error or state.error)
@@ -217,10 +229,20 @@ def decide_failure(
     owner: str | None,
     origin: Origin,
     after_s: float | None = None,
+    since: datetime | None = None,
 ) -> list[OccurrenceEvent]:
-    """A failed attempt: tried again later, or dead-lettered in the same breath."""
+    """A failed attempt: tried again later, or dead-lettered in the same breath.
+
+    ``since`` is when its first attempt began: the start of ``retry.max_elapsed``. A run that was
+    asked to stop is not tried again, and nobody needs to look at it.
+    """
     error = storable(error)
-    retry_at = retry.next_try(kind, state.failures + 1, state.id, now, after_s)
+    stopping = state.state == "stopping"
+    retry_at = (
+        None
+        if stopping
+        else retry.next_try(kind, state.failures + 1, state.id, now, after_s, since)
+    )
     failed = Failed(
         attempt=state.attempt,
         kind=kind,
@@ -229,12 +251,11 @@ def decide_failure(
         retry_at=retry_at,
         **origin.fields(),
     )
+    if stopping:
+        return [failed, Skipped(cause="cancelled", **origin.fields())]
     if retry_at is not None:
         return [failed]
-    exhausted = state.failures + 1 >= retry.max_attempts
-    cause: DeathCause = (
-        "exhausted" if exhausted and kind not in ("argument", "permanent") else "hopeless"
-    )
+    cause: DeathCause = "exhausted" if is_worth_repeating(kind) else "hopeless"
     return [
         failed,
         DeadLettered(cause=cause, owner=owner, kind=kind, error=error, **origin.fields()),
@@ -249,12 +270,21 @@ def decide_loss(
     now: datetime,
     owner: str | None,
     origin: Origin,
+    since: datetime | None = None,
 ) -> list[OccurrenceEvent]:
-    """An attempt whose lease ran out; it counts as one, so a job that kills its worker ends."""
+    """An attempt whose lease ran out; it counts as one, so a job that kills its worker ends.
+
+    Whatever ``on_unknown`` says, the next attempt is claimed while the job allows one: only a
+    worker can ask whether the lost one took effect, and it decides what follows from the answer
+    (:func:`decide_unknown`). ``on_unknown`` names what to tell where no attempt is left.
+    """
+    stopping = state.state == "stopping"
     retry_at = (
-        retry.next_try("lost", state.failures + 1, state.id, now) if on_unknown == "retry" else None
+        None if stopping else retry.next_try("lost", state.failures + 1, state.id, now, since=since)
     )
     lost = Lost(attempt=state.attempt, retry_at=retry_at, **origin.fields())
+    if stopping:
+        return [lost, Skipped(cause="cancelled", **origin.fields())]
     if retry_at is not None:
         return [lost]
     cause: DeathCause = "exhausted" if on_unknown == "retry" else "unknown_outcome"
@@ -265,6 +295,25 @@ def decide_loss(
     ]
 
 
+def decide_unknown(
+    state: OccurrenceState, *, seconds: float, owner: str | None, origin: Origin
+) -> list[OccurrenceEvent]:
+    """An attempt after a lost one, where nobody can say whether that took effect and the job must
+    not risk a second time: a person decides, and may order the run all the same (a replay)."""
+    error = "whether the lost attempt before this one took effect is not known"
+    failed = Failed(
+        attempt=state.attempt, kind="lost", error=error, seconds=seconds, **origin.fields()
+    )
+    if state.state == "stopping":
+        return [failed, Skipped(cause="cancelled", **origin.fields())]
+    return [
+        failed,
+        DeadLettered(
+            cause="unknown_outcome", owner=owner, kind="lost", error=error, **origin.fields()
+        ),
+    ]
+
+
 def decide_skip(
     state: OccurrenceState, cause: SkipCause, *, origin: Origin
 ) -> list[OccurrenceEvent]:
@@ -272,6 +321,34 @@ def decide_skip(
     if state.state in ("scheduled", "claimed", "retrying"):
         return [Skipped(cause=cause, **origin.fields())]
     return []
+
+
+def decide_cancel(
+    state: OccurrenceState, cause: SkipCause, *, origin: Origin
+) -> list[OccurrenceEvent]:
+    """What has not begun does not run; what runs is asked to stop; what has ended is left alone."""
+    if state.state == "running":
+        return [CancelRequested(cause=cause, **origin.fields())]
+    return decide_skip(state, cause, origin=origin)
+
+
+def decide_stopped(
+    state: OccurrenceState, *, seconds: float, origin: Origin
+) -> list[OccurrenceEvent]:
+    """The attempt stopped as it was asked to, by the log or, for a cancelled job, by its worker."""
+    stopped = Stopped(attempt=state.attempt, cause="cancelled", seconds=seconds, **origin.fields())
+    if state.state == "running":
+        return [CancelRequested(**origin.fields()), stopped]
+    return [stopped]
+
+
+def decide_snooze(
+    state: OccurrenceState, *, until: datetime, seconds: float, origin: Origin
+) -> list[OccurrenceEvent]:
+    """The attempt is given back until then; what was asked to stop does not come back."""
+    if state.state == "stopping":
+        return decide_stopped(state, seconds=seconds, origin=origin)
+    return [Snoozed(attempt=state.attempt, until=until, **origin.fields())]
 
 
 def decide_recall(

@@ -5,9 +5,11 @@
         │ Recalled          │ └────Claimed──── retrying ◀─Failed, Lost, Snoozed
         └───────────────────┘                    │
     dead ─Replayed─▶ scheduled      DeadLettered └─▶ dead ─Discarded─▶ discarded
+    running ─CancelRequested─▶ stopping ─Stopped─▶ skipped
 
-``attempt`` numbers the tries of one occurrence and never goes back, so that the message of a retry
-or of a replay is never taken for an earlier one.
+A run that was asked to stop may do otherwise: whatever outcome it has is accepted, but it is not
+tried again. ``attempt`` numbers the tries of one occurrence and never goes back, so that the
+message of a retry or of a replay is never taken for an earlier one.
 """
 
 from datetime import datetime
@@ -89,6 +91,23 @@ class Lost(OccurrenceEvent, topic="occurrence.lost.1"):
 
     attempt: int
     retry_at: datetime | None = None
+
+
+class CancelRequested(OccurrenceEvent, topic="occurrence.cancel_requested.1"):
+    """The running attempt is asked to stop, and none is to follow it.
+
+    Its worker tells the handler (``run.cancelled``), and cancels it where that is possible.
+    """
+
+    cause: SkipCause = "cancelled"
+
+
+class Stopped(OccurrenceEvent, topic="occurrence.stopped.1"):
+    """The attempt stopped because it was asked to, after ``seconds``."""
+
+    attempt: int
+    cause: SkipCause
+    seconds: float = 0.0
 
 
 class Recalled(OccurrenceEvent, topic="occurrence.recalled.1"):

@@ -22,7 +22,8 @@ class Retry(BaseModel):
     """How often and how patiently an occurrence is tried.
 
     ``max_attempts`` counts the first try. ``base`` and ``cap`` are seconds, ``jitter`` a fraction
-    of the delay (0 to 1). Snoozes and shutdowns use up no attempt.
+    of the delay (0 to 1). ``max_elapsed`` is for how many seconds after the beginning of its first
+    attempt the next one may still begin. Snoozes and shutdowns use up no attempt.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,6 +33,7 @@ class Retry(BaseModel):
     factor: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 2.0
     cap: Seconds = 3600.0
     jitter: Annotated[float, Field(ge=0, le=1)] = 0.1
+    max_elapsed: Annotated[float, Field(gt=0, le=366 * 86_400, allow_inf_nan=False)] | None = None
 
     def __init__(
         self,
@@ -41,11 +43,17 @@ class Retry(BaseModel):
         factor: float = 2.0,
         cap: float = 3600.0,
         jitter: float = 0.1,
+        max_elapsed: float | None = None,
     ) -> None:
         """Raises ``InvalidPolicy`` for a value outside of what its field may be."""
         try:
             super().__init__(
-                max_attempts=max_attempts, base=base, factor=factor, cap=cap, jitter=jitter
+                max_attempts=max_attempts,
+                base=base,
+                factor=factor,
+                cap=cap,
+                jitter=jitter,
+                max_elapsed=max_elapsed,
             )
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
@@ -68,13 +76,17 @@ class Retry(BaseModel):
         identity: UUID,
         now: datetime,
         after_s: float | None = None,
+        since: datetime | None = None,
     ) -> datetime | None:
         """The instant of the next try, or ``None`` where the occurrence goes to the dead letters.
 
         ``failures`` counts this one. ``after_s`` is what the downstream asked for and replaces the
-        computed delay.
+        computed delay. ``since`` is when the first attempt began, where that is known.
         """
         if failures >= self.max_attempts or not is_worth_repeating(kind):
             return None
         delay = self.delay_s(failures, identity) if after_s is None else after_s
-        return now + timedelta(seconds=delay)
+        at = now + timedelta(seconds=delay)
+        if self.max_elapsed is not None and since is not None:
+            return at if at <= since + timedelta(seconds=self.max_elapsed) else None
+        return at

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TypeVar, get_args
 
-from horolog.domain.errors import InvalidPolicy, InvalidSchedule
+from horolog.application.commands.triggering import check_aware
+from horolog.domain.errors import InvalidPolicy
 from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.text import is_storable
@@ -17,21 +18,18 @@ _LAST_PLACE = 2**62
 
 
 def chosen_status(status: JobStatus | None) -> JobStatus | None:
-    return _one_of("status", status, get_args(JobStatus))
+    return chosen_from("status", status, get_args(JobStatus))
 
 
 def chosen_state(state: Phase | None) -> Phase | None:
-    return _one_of("state", state, get_args(Phase))
+    return chosen_from("state", state, get_args(Phase))
 
 
 def chosen_time(name: str, moment: datetime | None) -> datetime | None:
     """An aware time, in UTC; ``InvalidSchedule`` for one without a zone."""
     if moment is None:
         return None
-    if moment.tzinfo is None:
-        raise InvalidSchedule(
-            f"{name}={moment.isoformat()} has no zone: add an offset such as +00:00"
-        )
+    check_aware(name, moment)
     return min(max(moment, _FIRST), _LAST).astimezone(UTC)
 
 
@@ -68,7 +66,8 @@ def chosen_label(
     return found
 
 
-def _one_of(what: str, given: T | None, known: tuple[str, ...]) -> T | None:
+def chosen_from(what: str, given: T | None, known: tuple[str, ...]) -> T | None:
+    """One of the known words, or ``InvalidPolicy``, which lists them."""
     if given is not None and given not in known:
         raise InvalidPolicy(f"{what}={given!r}: there are {', '.join(known)}")
     return given

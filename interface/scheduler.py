@@ -12,13 +12,17 @@ from types import TracebackType
 from typing import Any, Literal, Self, Unpack, overload
 
 from horolog.application.answers.dead_letter import DeadLetter
+from horolog.application.answers.difference import Difference
 from horolog.application.answers.job import Job
 from horolog.application.answers.limited_queue import LimitedQueue
 from horolog.application.answers.logged_event import LoggedEvent
 from horolog.application.answers.occurrence import Occurrence
 from horolog.application.answers.planned_run import PlannedRun
+from horolog.application.answers.zone_correction import ZoneCorrection
 from horolog.application.commands import (
+    applying,
     backfilling,
+    cancelling,
     changing,
     dead_letters,
     limiting_queues,
@@ -28,16 +32,19 @@ from horolog.application.commands import (
 )
 from horolog.application.commands.backfill_request import Backfill, BackfillOptions
 from horolog.application.commands.context import Context
+from horolog.application.commands.correcting import Correcting, correct
 from horolog.application.commands.job_spec import JobSpec, Policies
 from horolog.application.queries import asking
 from horolog.application.queries.following import Follower, follow
 from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
+from horolog.application.queries.past_jobs import job_at, jobs_at
 from horolog.application.queries.ports import JobFilter, OccurrenceFilter
-from horolog.domain.definition import CatchUp, Overlap
+from horolog.domain.definition import CatchUp, OnUnknown, Overlap
+from horolog.domain.errors import InvalidPolicy
 from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
-from horolog.domain.schedule import FireTime, Schedule
+from horolog.domain.schedule import FireTime, Schedule, ScheduleDifference
 from horolog.interface.filters import (
     chosen_label,
     chosen_place,
@@ -47,11 +54,12 @@ from horolog.interface.filters import (
     chosen_time,
 )
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
+from horolog.interface.questions import Questions, past_moment
 from horolog.interface.settings import Settings
 from horolog.interface.wiring import Client, connect
 
 
-class Scheduler:
+class Scheduler(Questions):
     """Registers jobs and asks about them; safe to share between threads.
 
     ``database_url`` defaults to ``HOROLOG_DATABASE_URL``, then to the embedded server of ``horolog
@@ -118,6 +126,7 @@ class Scheduler:
         concurrency_key: str | None = None,
         concurrency_limit: int | None = None,
         rate_limit: float | None = None,
+        on_unknown: OnUnknown = "retry",
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
         reason: str | None = None,
@@ -148,6 +157,7 @@ class Scheduler:
             concurrency_key=concurrency_key,
             concurrency_limit=concurrency_limit,
             rate_limit=rate_limit,
+            on_unknown=on_unknown,
             owner=owner,
             labels=labels,
             reason=reason,
@@ -260,15 +270,28 @@ class Scheduler:
         expected_version: int | None = None,
         reason: str | None = None,
     ) -> Job:
-        """The job never fires again, and what has not begun does not run; what runs, ends.
+        """The job never fires again; what has not begun does not run, what runs is asked to stop.
 
-        Cancelling again changes nothing. Raises ``UnknownJob``, ``VersionConflict``.
+        A run that stops is "skipped"; one that goes on may still succeed. Cancelling again changes
+        nothing. Raises ``UnknownJob``, ``VersionConflict``.
         """
         return Job.of(
             changing.cancel(
                 self._context, job_uuid(job_id), expected_version=expected_version, reason=reason
             )
         )
+
+    def cancel_occurrence(
+        self, occurrence_id: Identifier, *, reason: str | None = None
+    ) -> Occurrence:
+        """Cancels one run; its job goes on. What has not begun does not run, what runs is asked to
+        stop: ``run.cancelled`` is set, a coroutine is cancelled.
+
+        A run that stops is "skipped"; one that goes on may still succeed. Cancelling again changes
+        nothing. Raises ``UnknownOccurrence``, ``NotAllowed`` for a run that has ended otherwise.
+        """
+        identity = occurrence_uuid(occurrence_id)
+        return Occurrence.of(cancelling.cancel_occurrence(self._context, identity, reason=reason))
 
     def trigger(
         self,
@@ -345,11 +368,77 @@ class Scheduler:
             return backfilling.planned(self._context, orders, identity, asked)
         return backfilling.backfill(self._context, orders, identity, asked, reason=reason)
 
+    def apply(
+        self,
+        specs: Iterable[JobSpec],
+        *,
+        prune: bool = False,
+        within: str | tuple[str, str] | Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Difference:
+        """Makes a declared set of keyed jobs true: registers what is missing, changes what differs.
+
+        Everything is checked before anything is written; a set that is true already leaves no
+        event. What is not declared is left alone, or with ``prune`` cancelled: every other job that
+        has a key, or only those with the label ``within`` ("team=billing"). ``dry_run`` writes
+        nothing. Returns what was created, changed (field by field), unchanged and pruned.
+
+        Raises, with the index of the spec (from 0) in the message, ``InvalidPolicy`` for a spec
+        without a key of its own, ``NotAllowed`` where the key's job was cancelled, ``KeyConflict``
+        where its name or concurrency key differs, ``InvalidSchedule`` and ``InvalidPayload``.
+        """
+        if within is not None and not prune:
+            raise InvalidPolicy("within= says what prune=True may cancel: give both")
+        return applying.apply(
+            self._context,
+            self._connected().jobs,
+            specs,
+            pruning=applying.Pruning(chosen_label(within)) if prune else None,
+            dry_run=dry_run,
+            reason=reason,
+        )
+
+    def zone_corrections(
+        self,
+        *,
+        apply: bool = False,
+        following: int = 3,
+        after: Identifier | None = None,
+        limit: int = DEFAULT_LIMIT,
+        reason: str | None = None,
+    ) -> list[ZoneCorrection]:
+        """The jobs whose next fire time the installed zone data moves, in the order of ids.
+
+        Each with what was recorded and its next ``following`` (1 to 10,000) fire times as they are
+        now. With ``apply`` the page is also corrected: an event for each job, which has its next
+        fire time there from then on; what was recorded before keeps its meaning. ``after`` is the
+        last id of the page before. For the time after an update of the ``tzdata`` package.
+        """
+        client = self._connected()
+        correcting = Correcting(client.jobs, client.occurrences, client.log)
+        found = correcting.found(
+            after=None if after is None else job_uuid(after),
+            limit=checked_limit(limit),
+            following=checked_limit(following, name="following"),
+        )
+        for correction in found if apply else ():
+            correct(self._context, correcting, correction.job_id, reason=reason)
+        return found
+
     # Questions
 
-    def job(self, id_or_key: Identifier) -> Job:
-        """The job with this id or key as it is now; raises ``UnknownJob``."""
-        return Job.of(asking.find_job(self._connected().states, id_or_key, as_uuid(id_or_key)))
+    def job(self, id_or_key: Identifier, *, as_of: datetime | None = None) -> Job:
+        """The job with this id or key as it is now, or was at ``as_of`` (aware).
+
+        Raises ``UnknownJob``, also where it was not registered yet.
+        """
+        client = self._connected()
+        state = asking.find_job(client.states, id_or_key, as_uuid(id_or_key))
+        if as_of is None:
+            return Job.of(state)
+        moment = past_moment("as_of", as_of)
+        return Job.of(asking.then(job_at(client.past, state.id, moment), id_or_key, moment))
 
     def jobs(
         self,
@@ -357,19 +446,22 @@ class Scheduler:
         status: JobStatus | None = None,
         name: str | None = None,
         label: str | tuple[str, str] | Mapping[str, str] | None = None,
+        as_of: datetime | None = None,
         after: Identifier | None = None,
         limit: int = DEFAULT_LIMIT,
     ) -> list[Job]:
         """A page of jobs in the order of ids; ``after`` is the last id of the page before.
 
-        ``label`` is "name=value", a name alone, or one pair. ``limit`` is from 1 to 10,000.
+        ``label`` is "name=value", a name alone, or one pair. ``limit`` is from 1 to 10,000. With
+        ``as_of`` (aware) the jobs are, and are chosen, as they were then, folded from the log.
         """
         wanted = JobFilter(chosen_status(status), chosen_text("name", name), chosen_label(label))
-        page = self._connected().jobs.jobs(
-            wanted,
-            after=None if after is None else job_uuid(after),
-            limit=checked_limit(limit),
-        )
+        behind = None if after is None else job_uuid(after)
+        if as_of is None:
+            page = self._connected().jobs.jobs(wanted, after=behind, limit=checked_limit(limit))
+        else:
+            moment, past = past_moment("as_of", as_of), self._connected().past
+            page = jobs_at(past, wanted, moment, after=behind, limit=checked_limit(limit))
         return [Job.of(state) for state in page]
 
     def upcoming(self, job_id: Identifier, n: int = 10) -> list[FireTime]:
@@ -381,6 +473,15 @@ class Scheduler:
         return asking.upcoming(
             asking.find_job(self._connected().states, job_id, as_uuid(job_id)), n
         )
+
+    def compare(self, job_id: Identifier, schedule: Schedule, *, n: int = 20) -> ScheduleDifference:
+        """What :meth:`reschedule` would change: fire times kept, added and removed, from now on.
+
+        Compares the next ``n`` (1 to 10,000) of each schedule, as far as both were looked at.
+        Raises ``UnknownJob``, ``InvalidSchedule``.
+        """
+        job = asking.find_job(self._connected().states, job_id, as_uuid(job_id))
+        return asking.compared(job, schedule, n, now=self._context.clock.now())
 
     def occurrence(self, occurrence_id: Identifier) -> Occurrence:
         """The occurrence as it is now; raises ``UnknownOccurrence``."""

@@ -22,6 +22,7 @@ DEFAULT_NAMESPACE: Final = "horolog"
 MAX_ACTOR: Final = 256
 
 _NAMESPACE = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+_POSTGRES_OWN = re.compile(r"pg_.*|information_schema")
 _POSTGRES_SCHEMES = ("postgresql", "postgres")
 _NATS_SCHEMES = ("nats", "tls", "ws", "wss")
 
@@ -149,6 +150,11 @@ def _namespace(namespace: str) -> str:
         raise InvalidSetting(
             f"HOROLOG_NAMESPACE={namespace!r} cannot be used: it takes lower-case letters, digits"
             " and _, begins with a letter or _, and has at most 40 characters"
+        )
+    if _POSTGRES_OWN.fullmatch(namespace):
+        raise InvalidSetting(
+            f"HOROLOG_NAMESPACE={namespace!r} cannot be used: it is a Postgres schema too, and"
+            " Postgres keeps pg_… and information_schema for itself"
         )
     return namespace
 

@@ -25,6 +25,7 @@ from horolog.application.simulation.performing import Connects, Performing
 from horolog.application.verify import Report, verify
 from horolog.application.worker.handlers import Handlers
 from horolog.domain.errors import InvalidSchedule
+from horolog.infrastructure.simulated.audit import SimulatedAudit
 from horolog.infrastructure.simulated.due_index import SimulatedDueIndex
 from horolog.infrastructure.simulated.lists import (
     SimulatedDeadLetterList,
@@ -34,6 +35,7 @@ from horolog.infrastructure.simulated.lists import (
 from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.log_scan import SimulatedLogScan
 from horolog.infrastructure.simulated.orders import SimulatedOrders
+from horolog.infrastructure.simulated.past import SimulatedPast
 from horolog.infrastructure.simulated.results import SimulatedResults
 from horolog.infrastructure.simulated.queue_limits import SimulatedQueueLimits
 from horolog.infrastructure.simulated.states import SimulatedStates
@@ -75,6 +77,7 @@ class SimulatedScheduler(Scheduler):
         self._performing = Performing(
             self._memory,
             SimulatedResults(self._memory),
+            SimulatedStates(self._memory),
             worker,
             now=self._time.now,
             takes=takes or {},
@@ -169,6 +172,8 @@ class SimulatedScheduler(Scheduler):
             SimulatedDeadLetterList(self._memory),
             SimulatedOrders(self._memory),
             SimulatedQueueLimits(self._memory),
+            SimulatedAudit(self._memory),
+            SimulatedPast(self._memory),
             position=lambda: self._memory.tables.last_position,
             news=_Patience,
             close=self._performing.close,

@@ -12,6 +12,8 @@ from horolog.application.commands.dead_letters import FindsDeadLetters
 from horolog.application.commands.limiting_queues import LimitsQueues
 from horolog.application.commands.triggering import FindsTriggers
 from horolog.application.log import ReadsLog
+from horolog.application.queries.audit_ports import Audits
+from horolog.application.queries.past_ports import ReadsPast
 from horolog.application.queries.ports import (
     ListsDeadLetters,
     ListsJobs,
@@ -19,6 +21,7 @@ from horolog.application.queries.ports import (
     WaitsForEvents,
 )
 from horolog.application.states import ReadsStates
+from horolog.infrastructure.postgres.audit import PostgresAudit
 from horolog.infrastructure.postgres.clock import PostgresClock
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.log import PostgresLog
@@ -26,6 +29,7 @@ from horolog.infrastructure.postgres.log_news import PostgresLogNews
 from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.namespace import partitions_of
 from horolog.infrastructure.postgres.orders import PostgresOrders
+from horolog.infrastructure.postgres.past import PostgresPast
 from horolog.infrastructure.postgres.queries_dead_letters import PostgresDeadLetterList
 from horolog.infrastructure.postgres.queries_jobs import PostgresJobList
 from horolog.infrastructure.postgres.queries_occurrences import PostgresOccurrenceList
@@ -65,6 +69,8 @@ class Client:
     letters: Letters
     orders: Orders
     queues: LimitsQueues
+    audit: Audits
+    past: ReadsPast
     position: Callable[[], int]
     news: Callable[[], WaitsForEvents]
     close: Callable[[], None]
@@ -101,6 +107,8 @@ def connect(settings: Settings) -> Client:
         PostgresDeadLetterList(database),
         PostgresOrders(database),
         PostgresQueueLimits(database),
+        PostgresAudit(database),
+        PostgresPast(database),
         position=partial(log_position, database),
         news=partial(PostgresLogNews, database),
         close=database.close,

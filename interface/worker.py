@@ -14,7 +14,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ class Worker(Handlers):
     """What one worker process does, and how much of it at a time.
 
     ``concurrency`` is how many ``async def`` handlers run at once; ``threads`` how many ``def``
-    handlers. ``queues`` is what it takes from (``None``: every queue, new ones too). Further
+    handlers. ``queues`` is what it takes from (``None``: every queue, new ones too); as a mapping,
+    ``{"billing": 5, "mail": None}``, it also says how many runs of a queue go on at once. Further
     settings are those of :class:`WorkerSettings`, by name; times are seconds. Raises
     ``InvalidSetting`` for what cannot be.
     """
@@ -39,7 +40,7 @@ class Worker(Handlers):
         self,
         concurrency: int = 100,
         *,
-        queues: Sequence[str] | None = None,
+        queues: Sequence[str] | Mapping[str, int | None] | None = None,
         threads: int = 16,
         **settings: Any,
     ) -> None:
@@ -47,11 +48,19 @@ class Worker(Handlers):
         if isinstance(queues, str):
             raise InvalidSetting(f"queues={queues!r} is one name: give a list, [{queues!r}]")
         self.queues = None if queues is None else list(queues)
+        if isinstance(queues, Mapping):
+            limits = {name: limit for name, limit in queues.items() if limit is not None}
+            settings = {"queue_limits": limits} | settings
         try:
             self.settings = WorkerSettings(concurrency=concurrency, threads=threads, **settings)
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(str(part) for part in first["loc"]) or "settings"
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(WorkerSettings.model_fields)
+                raise InvalidSetting(
+                    f"Worker: {name}: a worker has no such setting; it has {known}"
+                ) from error
             raise InvalidSetting(f"Worker: {name}: {first['msg']}") from error
 
     def run(
@@ -107,6 +116,8 @@ def load_worker(place: str) -> Worker:
     """
     name, _, attribute = place.partition(":")
     attribute = attribute or "worker"
+    if not all(name.split(".")):  # empty, or relative to nothing
+        raise InvalidSetting(f"{place!r} is no package.module:attribute")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -119,8 +130,6 @@ def load_worker(place: str) -> Worker:
             f"there is no module {name!r} to take the worker from (looked in {here} too):"
             " name it as package.module:attribute"
         ) from error
-    except ValueError as error:
-        raise InvalidSetting(f"{place!r} is no package.module:attribute") from error
     found: object = module
     for part in attribute.split("."):
         found = getattr(found, part, None)

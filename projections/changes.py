@@ -52,23 +52,56 @@ class Led(NamedTuple):
 
 @dataclass(slots=True)
 class Changes:
-    """Rows replace those of the same id; the times beside them are those of the events."""
+    """What became of each row; ``None``: there is no such row. Later changes replace earlier ones.
+
+    ``born`` are the rows of the index that were not there before. The states are those after the
+    window, of jobs and of occurrences that something can still happen to.
+    """
 
     position: int = 0
     events: int = 0
-    next_runs: list[Placed] = field(default_factory=list[Placed])
-    dropped: list[UUID] = field(default_factory=list[UUID])
-    jobs: list[DatedJob] = field(default_factory=list[DatedJob])
-    executions: list[tuple[Execution, datetime]] = field(
-        default_factory=list[tuple[Execution, datetime]]
+    index: dict[UUID, Placed | None] = field(default_factory=dict[UUID, Placed | None])
+    born: set[UUID] = field(default_factory=set[UUID])
+    jobs: dict[UUID, DatedJob] = field(default_factory=dict[UUID, DatedJob])
+    executions: dict[UUID, tuple[Execution, datetime] | None] = field(
+        default_factory=dict[UUID, tuple[Execution, datetime] | None]
     )
-    unfinished_again: list[UUID] = field(default_factory=list[UUID])
-    """Occurrences that are no longer among the executions."""
-    dead_letters: list[tuple[DeadLetter, datetime]] = field(
-        default_factory=list[tuple[DeadLetter, datetime]]
+    dead_letters: dict[UUID, tuple[DeadLetter, datetime] | None] = field(
+        default_factory=dict[UUID, tuple[DeadLetter, datetime] | None]
     )
-    closed_letters: list[UUID] = field(default_factory=list[UUID])
     leaders: dict[int, Led] = field(default_factory=dict[int, Led])
+    job_states: dict[UUID, JobState] = field(default_factory=dict[UUID, JobState])
+    occurrence_states: dict[UUID, OccurrenceState] = field(
+        default_factory=dict[UUID, OccurrenceState]
+    )
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are to write."""
+        return len(self.index) + len(self.jobs) + len(self.executions) + len(self.dead_letters)
+
+    def add(self, later: "Changes") -> None:
+        """Takes in the changes of the next window."""
+        self.position = later.position
+        self.events += later.events
+        for identity, placed in later.index.items():
+            if placed is None and identity in self.born:
+                self.born.discard(identity)
+                del self.index[identity]
+                self.occurrence_states.pop(identity, None)
+            else:
+                self.index[identity] = placed
+        self.born |= later.born
+        for job_id, job in later.jobs.items():
+            earlier = self.jobs.get(job_id)
+            if earlier is not None and earlier.registered_at is not None:
+                job = job._replace(registered_at=earlier.registered_at)
+            self.jobs[job_id] = job
+        self.executions.update(later.executions)
+        self.dead_letters.update(later.dead_letters)
+        self.leaders.update(later.leaders)
+        self.job_states.update(later.job_states)
+        self.occurrence_states.update(later.occurrence_states)
 
 
 class KnowsBefore(Protocol):

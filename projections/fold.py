@@ -77,7 +77,7 @@ def fold_window(
     executions = "executions" in wanted
     occurrences = OccurrenceFold(changes, window.ends, window.broken, executions=executions)
     window.fold_lives(occurrences, jobs, before)
-    _name_letters(changes, jobs.names, before)
+    _name_letters(changes, before)
     return changes
 
 
@@ -138,34 +138,35 @@ class _Window:
     def fold_lives(self, occurrences: OccurrenceFold, jobs: JobFold, before: KnowsBefore) -> None:
         orders = jobs.orders
         for identity in orders.keys() - self.lives.keys():
-            occurrences.put(*orders[identity])
+            occurrences.put(*orders[identity], born=True)
         wanted = [
             identity
             for identity, life in self.lives.items()
-            if identity not in orders and (life[0][2] > 1 or type(life[0][3]) is not Claimed)
+            if life[0][2] > 1 or type(life[0][3]) is not Claimed
         ]
         known = before.occurrences(wanted)
         for identity, life in self.lives.items():
-            if identity in orders:
+            first = life[0][3]
+            if orders and identity in orders:
                 occurrences.fold(identity, orders[identity][0], life, indexed=False)
-            elif identity in known:
+            elif known and identity in known:
                 occurrences.fold(identity, known[identity], life, indexed=True)
             else:
                 # What was ordered in an earlier window waits in the index for this first claim.
-                first = life[0][3]
                 ordered = type(first) is Claimed and first.kind != "schedule"
                 occurrences.fold(identity, None, life, indexed=ordered)
 
 
-def _name_letters(changes: Changes, names: dict[UUID, str], before: KnowsBefore) -> None:
+def _name_letters(changes: Changes, before: KnowsBefore) -> None:
     """Gives the dead letters the names of their handlers."""
-    letters = changes.dead_letters
-    if unnamed := {letter.job_id for letter, _ in letters} - names.keys():
-        for job_id, job in before.jobs(list(unnamed)).items():
-            names[job_id] = job.definition.name
-    changes.dead_letters = [
-        (replace(letter, name=names.get(letter.job_id, "")), since) for letter, since in letters
-    ]
+    letters = {i: letter for i, letter in changes.dead_letters.items() if letter is not None}
+    jobs = dict(changes.job_states)
+    if unknown := {letter.job_id for letter, _ in letters.values()} - jobs.keys():
+        jobs |= before.jobs(list(unknown))
+    for identity, (letter, since) in letters.items():
+        if letter.job_id in jobs:
+            named = replace(letter, name=jobs[letter.job_id].definition.name)
+            changes.dead_letters[identity] = (named, since)
 
 
 def _position(entry: Entry) -> int:

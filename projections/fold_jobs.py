@@ -32,8 +32,6 @@ class JobFold:
     ) -> None:
         self.orders: dict[UUID, tuple[OccurrenceState, datetime]] = {}
         """What was ordered in the window and has not left the log since, and when."""
-        self.names: dict[UUID, str] = {}
-        """The handlers of the jobs that were folded."""
         self._changes = changes
         self._ends = ends
         self._pruned = pruned
@@ -41,7 +39,7 @@ class JobFold:
 
     def fold(self, job_id: UUID, before: JobState | None, steps: list[Entry]) -> None:
         """``steps``: the job's events and its claims, in the order of their positions."""
-        state, changed_at = before, None
+        state, written, changed_at = before, None, None
         for entry in steps:
             event = entry[3]
             if type(event) is Claimed:
@@ -49,15 +47,16 @@ class JobFold:
             elif isinstance(event, JobEvent):
                 after = self._evolved(state, job_id, entry, event)
                 if after is not state and after is not None:
-                    changed_at = entry[1]
+                    # A claim moves the index on and leaves this row as it is.
+                    written, changed_at = after, entry[1]
                     self._order(after, event, entry)
                 state = after
         if state is None:
             return
-        self.names[job_id] = state.definition.name
-        if changed_at is not None:
+        self._changes.job_states[job_id] = state
+        if written is not None and changed_at is not None:
             registered_at = steps[0][1] if before is None else None
-            self._changes.jobs.append(DatedJob(job_row(state), registered_at, changed_at))
+            self._changes.jobs[job_id] = DatedJob(job_row(written), registered_at, changed_at)
         self._index(state, steps[-1])
 
     def _moved(
@@ -102,8 +101,8 @@ class JobFold:
             row = job_next_run(state)
         except ValueError as error:  # a schedule that this release cannot read
             raise misplaced(last, state.id, str(error)) from error
-        if row is None:
-            self._changes.dropped.append(state.id)
-        else:
+        placed = None
+        if row is not None:
             assert row.due_at is not None
-            self._changes.next_runs.append(Placed(row, row.due_at, self._ends[last[1]]))
+            placed = Placed(row, row.due_at, self._ends[last[1]])
+        self._changes.index[state.id] = placed

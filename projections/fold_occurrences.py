@@ -44,25 +44,27 @@ class OccurrenceFold:
         if not self._executions and not dead and type(life[-1][3]) in _ENDING:
             # Nothing of it stays but the schedule's move, which its job has taken already.
             if indexed:
-                self._changes.dropped.append(identity)
+                self._changes.index[identity] = None
             return
         state, letter = self._lived(identity, before, life)
         if state is None:
             return
         at = life[-1][1]
         if dead and state.state != "dead":
-            self._changes.closed_letters.append(identity)
+            self._changes.dead_letters[identity] = None
         if state.state not in FINISHED:
-            self.put(state, at)
+            self.put(state, at, born=not indexed or dead)
             if dead:
-                self._changes.unfinished_again.append(identity)
+                self._changes.executions[identity] = None
             return
         if indexed:
-            self._changes.dropped.append(identity)
+            self._changes.index[identity] = None
         if self._executions:
-            self._changes.executions.append((execution(state), at))
-        if state.state == "dead" and letter is not None:
-            self._changes.dead_letters.append((dead_letter(state, letter, ""), at))
+            self._changes.executions[identity] = (execution(state), at)
+        if state.state == "dead":
+            self._changes.occurrence_states[identity] = state
+            if letter is not None:
+                self._changes.dead_letters[identity] = (dead_letter(state, letter, ""), at)
 
     def _lived(
         self, identity: UUID, before: OccurrenceState | None, life: list[Entry]
@@ -78,14 +80,17 @@ class OccurrenceFold:
                 letter = event
         return state, letter
 
-    def put(self, state: OccurrenceState, at: datetime) -> None:
+    def put(self, state: OccurrenceState, at: datetime, *, born: bool) -> None:
         """The row of an unfinished one, whose last event or order was recorded ``at``."""
         row = occurrence_next_run(state)
         due_at = row.due_at
         if due_at is None:
             assert row.look_after_s is not None
             due_at = at + timedelta(seconds=row.look_after_s)
-        self._changes.next_runs.append(Placed(row, due_at, self._ends[at]))
+        self._changes.index[state.id] = Placed(row, due_at, self._ends[at])
+        self._changes.occurrence_states[state.id] = state
+        if born:
+            self._changes.born.add(state.id)
 
     def _evolved(
         self, before: OccurrenceState | None, identity: UUID, entry: Entry

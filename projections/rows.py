@@ -121,7 +121,7 @@ def job_next_run(state: JobState) -> NextRun | None:
         id=state.id,
         job_id=state.id,
         partition=state.partition,
-        due_at=due_at(state.definition.parsed_schedule(), state.id, state.next_fire),
+        due_at=_due_at(state, state.next_fire),
         look_after_s=None,
         look=False,
         state="active",
@@ -134,6 +134,14 @@ def job_next_run(state: JobState) -> NextRun | None:
     )
 
 
+def _due_at(state: JobState, fire: datetime) -> datetime:
+    """When the fire is due; a schedule without jitter is not read for that."""
+    definition = state.definition
+    if not definition.schedule.get("jitter"):
+        return fire
+    return due_at(definition.parsed_schedule(), state.id, fire)
+
+
 def occurrence_next_run(state: OccurrenceState) -> NextRun:
     """The row of an unfinished occurrence."""
     assert not state.finished
@@ -143,7 +151,7 @@ def occurrence_next_run(state: OccurrenceState) -> NextRun:
         partition=state.partition,
         due_at=state.due,
         look_after_s=state.look_after_s,
-        look=state.state in ("claimed", "running"),
+        look=state.state in ("claimed", "running", "stopping"),
         state=state.state,
         kind=state.kind,
         version=state.version,

@@ -32,6 +32,14 @@ for directory in directories:
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of ours."""
+    parser.addoption(
+        "--fault-seeds", type=int, default=2, metavar="N",
+        help="how many seeds the fault tests try that have one",
+    )  # fmt: skip
+
+
 class TemporaryHomes:
     """Homes that are gone when the test run is, in whatever way it ends, even by SIGKILL.
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from horolog.application.answers.plain import plain
-from horolog.domain.definition import CatchUp, Overlap
+from horolog.domain.definition import CatchUp, OnUnknown, Overlap
 from horolog.domain.job import JobState, JobStatus
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Schedule
@@ -42,6 +42,7 @@ class Job:
     concurrency_key: str | None
     concurrency_limit: int | None
     rate_limit: float | None
+    on_unknown: OnUnknown
     owner: str | None
     labels: Mapping[str, str]
     partition: int
@@ -71,6 +72,7 @@ class Job:
             concurrency_key=definition.concurrency_key,
             concurrency_limit=definition.concurrency_limit,
             rate_limit=definition.rate_limit,
+            on_unknown=definition.on_unknown,
             owner=definition.owner,
             labels=definition.labels,
             partition=state.partition,

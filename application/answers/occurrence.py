@@ -15,14 +15,14 @@ from horolog.domain.occurrence import OccurrenceState, Phase
 class Occurrence:
     """One firing of a job.
 
-    ``state`` is "scheduled" (ordered, not claimed yet), "claimed", "running", "retrying",
-    "succeeded", "dead", "skipped" or "discarded". ``kind`` says what ordered it: "schedule",
-    "trigger" or "backfill". ``attempt`` is the number of the last try, 0 before the first claim.
-    ``due_at`` is when an unfinished one wants attention again: its start, its next try, or the end
-    of a claim's or an attempt's lease. ``since`` is when its last event was recorded.
-    ``result`` is what the handler returned, ``error`` what the last failure said, ``seconds`` how
-    long the last try took, ``reason`` why it was skipped or dead-lettered; ``worker`` who did the
-    last thing: in "running", the worker that runs it.
+    ``state`` is "scheduled" (ordered, not claimed yet), "claimed", "running", "stopping" (it runs,
+    and was asked to stop), "retrying", "succeeded", "dead", "skipped" or "discarded". ``kind`` says
+    what ordered it: "schedule", "trigger" or "backfill". ``attempt`` is the number of the last try,
+    0 before the first claim. ``due_at`` is when an unfinished one wants attention again: its start,
+    its next try, or the end of a claim's or an attempt's lease. ``since`` is when its last event
+    was recorded. ``result`` is what the handler returned, ``error`` what the last failure said,
+    ``seconds`` how long the last try took, ``reason`` why it was skipped or dead-lettered;
+    ``worker`` who did the last thing: in "running", the worker that runs it.
     """
 
     id: UUID
@@ -95,5 +95,10 @@ def meant_for(first_state: bytes | None) -> datetime | None:
 
 
 _OF_A_WORKER = frozenset(
-    {"occurrence.attempted.1", "occurrence.succeeded.1", "occurrence.failed.1"}
+    {
+        "occurrence.attempted.1",
+        "occurrence.succeeded.1",
+        "occurrence.failed.1",
+        "occurrence.stopped.1",
+    }
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypedDict, get_args
 
-from horolog.application.commands.triggering import check_request_id
+from horolog.application.commands.triggering import check_aware, check_request_id
 from horolog.domain.errors import InvalidPolicy, InvalidSchedule
 
 MAX_RATE: Final = 1_000.0
@@ -45,8 +45,7 @@ class Backfill:
     def check(self) -> None:
         """Raises ``InvalidSchedule`` for a range and ``InvalidPolicy`` for what cannot be asked."""
         for name, moment in (("start", self.start), ("end", self.end)):
-            if moment.tzinfo is None:
-                raise InvalidSchedule(f"{name}={moment.isoformat()} has no zone: add an offset")
+            check_aware(name, moment)
             if not 1970 <= moment.year < 9999:
                 raise InvalidSchedule(
                     f"{name}={moment.isoformat()}: a backfill goes from 1970 to 9998"

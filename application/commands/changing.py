@@ -2,7 +2,8 @@
 
 A change decides on the job and, in the same append, on those of its occurrences which it concerns,
 so that no claim in flight runs the job as it was: an update recalls claims whose run has not begun
-(they are made anew, with the new payload), a cancellation skips what has not begun.
+(they are made anew, with the new payload), a cancellation skips what has not begun and asks to stop
+what runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,8 @@ from horolog.domain.job import (
     expect_version,
 )
 from horolog.domain.job_events import JobEvent
-from horolog.domain.occurrence import OccurrenceState, decide_recall, decide_skip
+from horolog.domain.occurrence import OccurrenceState, decide_recall
+from horolog.domain.occurrence import decide_cancel as decide_cancel_run
 from horolog.domain.occurrence_events import OccurrenceEvent
 from horolog.domain.schedule import Schedule
 
@@ -113,18 +115,19 @@ def cancel(
     expected_version: int | None = None,
     reason: str | None = None,
 ) -> JobState:
-    """The job never fires again, and what has not begun does not run. Runs that have begun end."""
+    """The job never fires again, and what has not begun does not run. Runs that have begun are
+    asked to stop, and end in whatever way they do: a success is one."""
     origin = context.origin(reason)
 
-    def skip(occurrence: OccurrenceState) -> list[OccurrenceEvent]:
-        return decide_skip(occurrence, "cancelled", origin=origin)
+    def stop(occurrence: OccurrenceState) -> list[OccurrenceEvent]:
+        return decide_cancel_run(occurrence, "cancelled", origin=origin)
 
     def decide(job: JobState) -> list[JobEvent]:
         return decide_cancel(job, origin=origin)
 
-    state = change(context, job_id, decide, expected_version, skip)
+    state = change(context, job_id, decide, expected_version, stop)
     for _ in range(MAX_TRIES):
-        if not _decide_on_all(context, job_id, skip):
+        if not _decide_on_all(context, job_id, stop):
             return state
     raise too_busy(f"an occurrence of job {job_id}")
 

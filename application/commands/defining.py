@@ -44,6 +44,7 @@ def define(spec: JobSpec, job_id: UUID, now: datetime) -> JobDefinition:
             concurrency_key=_text("concurrency_key", spec.concurrency_key),
             concurrency_limit=spec.concurrency_limit,
             rate_limit=spec.rate_limit,
+            on_unknown=spec.on_unknown,
             owner=_text("owner", spec.owner),
             labels=checked_labels(spec.labels),
         )

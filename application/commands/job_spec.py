@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypedDict
 
-from horolog.domain.definition import CatchUp, Overlap
+from horolog.domain.definition import CatchUp, OnUnknown, Overlap
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Schedule
 
@@ -23,6 +23,7 @@ class Policies(TypedDict, total=False):
     catch_up_rate: float
     concurrency_limit: int | None
     rate_limit: float | None
+    on_unknown: OnUnknown
     owner: str | None
     labels: Mapping[str, str]
 
@@ -37,14 +38,17 @@ class JobSpec:
     ``catch_up_window`` are seconds.
 
     ``overlap`` is what happens to a fire time while an earlier run is unfinished: it runs too
-    ("allow"), it is dropped ("skip"), or it waits ("buffer_one", or "buffer_all", up to
-    ``overlap_max``). ``catch_up`` says which of the fire times that an outage missed still run
-    ("latest", "earliest", "all", "skip"), if they are at most ``catch_up_window`` late, and
-    ``catch_up_rate`` how many of them a second. Jobs that share a ``concurrency_key`` are kept in
-    one partition; at most ``concurrency_limit`` of them run at once and at most ``rate_limit`` of
-    them begin a second, whatever the number of scanners and workers (without a key: of the job's
-    own runs). ``owner`` is who looks at the dead letters. ``replace`` changes the job that has the
-    key where it differs, instead of refusing.
+    ("allow"), it is dropped ("skip"), it waits ("buffer_one", or "buffer_all", up to
+    ``overlap_max``), or the earlier run is cancelled and it runs next ("cancel_other").
+    ``catch_up`` says which of the fire times that an outage missed still run ("latest", "earliest",
+    "all", "skip"), if they are at most ``catch_up_window`` late, and ``catch_up_rate`` how many of
+    them a second. Jobs that share a ``concurrency_key`` are kept in one partition; at most
+    ``concurrency_limit`` of them run at once and at most ``rate_limit`` of them begin a second,
+    whatever the number of scanners and workers (without a key: of the job's own runs).
+    ``on_unknown`` is what follows when a worker died in
+    a run and nobody, not even the handler's ``reconcile``, can say whether it took effect: it runs
+    again ("retry"), or a person decides ("dead_letter"). ``owner`` is who looks at the dead
+    letters. ``replace`` changes the job that has the key where it differs, instead of refusing.
     """
 
     name: str
@@ -64,6 +68,7 @@ class JobSpec:
     concurrency_key: str | None = None
     concurrency_limit: int | None = None
     rate_limit: float | None = None
+    on_unknown: OnUnknown = "retry"
     owner: str | None = None
     labels: Mapping[str, str] | None = None
     reason: str | None = None

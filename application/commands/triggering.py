@@ -69,18 +69,33 @@ def _as_it_is(context: Context, occurrence_id: UUID) -> OccurrenceState:
 def _check_time(at: datetime | None) -> None:
     if at is None:
         return
-    if at.tzinfo is None:
-        raise InvalidSchedule(f"at={at.isoformat()} has no zone: add an offset such as +00:00")
+    check_aware("at", at)
     if not 1970 <= at.year < 9999:
         raise InvalidSchedule(f"at={at.isoformat()}: a run can be ordered from 1970 to 9998")
+
+
+def check_aware(name: str, moment: datetime) -> None:
+    """Raises ``InvalidSchedule`` for what is no instant: another type, or no zone."""
+    if not isinstance(moment, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidSchedule(
+            f"{name}={moment!r} is a {type(moment).__name__}: give a datetime with a zone"
+        )
+    if moment.tzinfo is None:
+        raise InvalidSchedule(
+            f"{name}={moment.isoformat()} has no zone: add an offset such as +00:00"
+        )
 
 
 def check_request_id(request_id: str | None) -> None:
     """Raises ``InvalidPolicy`` for a request id that cannot be kept."""
     if request_id is None:
         return
-    if not 0 < len(request_id) <= MAX_REQUEST_ID or not is_storable(request_id):
+    if (
+        not isinstance(request_id, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+        or not 0 < len(request_id) <= MAX_REQUEST_ID
+        or not is_storable(request_id)
+    ):
         raise InvalidPolicy(
-            f"request_id={request_id[:80]!r}: a request id is text of 1 to {MAX_REQUEST_ID}"
+            f"request_id={str(request_id)[:80]!r}: a request id is text of 1 to {MAX_REQUEST_ID}"
             " characters without NUL"
         )

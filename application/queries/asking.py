@@ -1,12 +1,13 @@
 """The questions about jobs, their fire times and their history that the read models answer."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from horolog.application.answers.logged_event import LoggedEvent
 from horolog.application.answers.occurrence import Occurrence
 from horolog.application.commands.context import Context
+from horolog.application.commands.defining import checked_schedule
 from horolog.application.log import ReadsLog
 from horolog.application.queries.limit import checked_limit
 from horolog.application.queries.ports import ListsOccurrences
@@ -15,7 +16,7 @@ from horolog.domain.errors import InvalidPolicy, UnknownJob, UnknownOccurrence
 from horolog.domain.event import topics as known_topics
 from horolog.domain.ids import partition_stream
 from horolog.domain.job import JobState
-from horolog.domain.schedule import FireTime
+from horolog.domain.schedule import FireTime, Schedule, ScheduleDifference, difference
 from horolog.domain.text import is_storable
 
 _TICK = timedelta(microseconds=1)
@@ -28,6 +29,13 @@ def find_job(states: ReadsStates, id_or_key: UUID | str, identity: UUID | None) 
         state = states.job_by_key(id_or_key)
     if state is None:
         raise UnknownJob(f"no job has the id or key {str(id_or_key)!r} in this namespace")
+    return state
+
+
+def then(state: JobState | None, id_or_key: UUID | str, moment: datetime) -> JobState:
+    """The state that the job had; ``UnknownJob`` where it was not registered by then."""
+    if state is None:
+        raise UnknownJob(f"job {str(id_or_key)!r} was not registered by {moment.isoformat()}")
     return state
 
 
@@ -52,6 +60,18 @@ def upcoming(job: JobState, n: int) -> list[FireTime]:
         fires.append(fire)
         after = fire.at
     return fires
+
+
+def compared(job: JobState, schedule: Schedule, n: int, *, now: datetime) -> ScheduleDifference:
+    """The job's schedule, as far as its limit still goes, beside another one from ``now`` on."""
+    checked_limit(n, name="n")
+    present = job.definition.parsed_schedule()
+    if present.limit is not None:
+        left = max(present.limit - job.fires, 0)
+        present = present.model_copy(update={"limit": left or None, "start": None})
+        if not left:
+            present = present.model_copy(update={"end": now})
+    return difference(present, checked_schedule(schedule).anchored(now, str(job.id)), now, n)
 
 
 def history(log: ReadsLog, stream: UUID, *, after: int, limit: int) -> list[LoggedEvent]:

@@ -27,6 +27,8 @@ from horolog.application.scanner.deciding import (
     Terms,
     decide_job,
     decide_occurrence,
+    decide_others,
+    others_of,
 )
 from horolog.application.scanner.headroom import Headroom
 from horolog.application.scanner.outbox import Outbox
@@ -40,6 +42,7 @@ from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.errors import HorologError
 from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState
+from horolog.domain.occurrence import OccurrenceState
 from horolog.domain.origin import Origin
 
 log = logging.getLogger("horolog.scanner")
@@ -54,6 +57,10 @@ MOST_WAITING = 100_000
 """Jobs whose fire time waits for an earlier run, of which is remembered when they were seen."""
 
 
+MOST_OTHERS = 100
+"""Runs of one job that are cancelled at once in favour of the next one."""
+
+
 class ReadsDueRows(Protocol):
     """Errors: ``StoreUnavailable``; others name a row that cannot be read, and the batch is read
     again in halves until that row is alone."""
@@ -64,6 +71,10 @@ class ReadsDueRows(Protocol):
 
     async def known(self, ids: Sequence[UUID]) -> set[UUID]:
         """Those of the occurrences that have events in the log."""
+        ...
+
+    async def unfinished(self, job_id: UUID, limit: int) -> list[OccurrenceState]:
+        """The job's unfinished occurrences, the first ones in the order of ids."""
         ...
 
 
@@ -247,6 +258,9 @@ class Claiming:
             except (HorologError, ValueError, OverflowError):
                 self._put_aside(row.job.id)
                 continue
+            if (job := others_of(answer)) is not None:
+                others = await self._rows.unfinished(job.id, MOST_OTHERS)
+                proposals += decide_others(job, others, terms)
             if isinstance(answer, Proposal):
                 proposals.append(answer)
             elif isinstance(answer, Later):
@@ -305,6 +319,8 @@ class Claiming:
                     claimed,
                     batch=batches[proposal.partition],
                     lost=proposal.lost_before,
+                    replayed=proposal.replayed,
+                    since=proposal.since,
                 )
             if proposal.claimed:
                 self._headroom.given(proposal.queue, len(proposal.claimed))

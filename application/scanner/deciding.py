@@ -5,7 +5,7 @@ waits for a retry, is claimed; one whose job was cancelled is skipped; an attemp
 out is lost. Each answer is a decision for the log together with what follows from its acceptance.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -20,6 +20,7 @@ from horolog.domain.job_events import Completed, JobEvent
 from horolog.domain.lanes import lanes_of
 from horolog.domain.occurrence import (
     OccurrenceState,
+    decide_cancel,
     decide_claim,
     decide_loss,
     decide_skip,
@@ -45,6 +46,7 @@ class Proposal:
     """A decision, and the runs to publish once it was accepted.
 
     ``again_at``: the row stays due and is wanted again then; ``what`` names it for the counts.
+    ``cancel_others``: the job's unfinished runs are to be cancelled, see :func:`decide_others`.
     """
 
     id: UUID
@@ -55,7 +57,10 @@ class Proposal:
     job: JobState
     claimed: list[OccurrenceState] = field(default_factory=list[OccurrenceState])
     lost_before: bool = False
+    replayed: bool = False
+    since: datetime | None = None
     again_at: datetime | None = None
+    cancel_others: bool = False
 
     @property
     def queue(self) -> str:
@@ -70,6 +75,7 @@ class Later:
     partition: int
     at: datetime
     waits: bool = False
+    cancel_others: JobState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,8 @@ def decide_job(row: DueJob, terms: Terms, fired: Fired | None = None) -> Proposa
         None if plan.again_after_s is None else terms.now + timedelta(seconds=plan.again_after_s)
     )
     if plan.wait:
-        return Later(job.id, job.partition, again_at or terms.now, waits=True)
+        others = job if plan.cancel_others else None
+        return Later(job.id, job.partition, again_at or terms.now, True, others)
     skipped = list(plan.skipped)
     claims: list[tuple[OccurrenceState, Claimed]] = []
     for fire in plan.fires:
@@ -125,7 +132,33 @@ def decide_job(row: DueJob, terms: Terms, fired: Fired | None = None) -> Proposa
         job,
         claimed,
         again_at=again_at,
+        cancel_others=plan.cancel_others,
     )
+
+
+def others_of(answer: Proposal | Later | None) -> JobState | None:
+    """The job whose unfinished runs are to be cancelled, if that is part of the answer."""
+    if isinstance(answer, Proposal):
+        return answer.job if answer.cancel_others else None
+    return None if answer is None else answer.cancel_others
+
+
+def decide_others(
+    job: JobState, unfinished: Iterable[OccurrenceState], terms: Terms
+) -> list[Proposal]:
+    """The decisions that cancel a job's unfinished runs, in favour of the fire time that is due."""
+    return [
+        Proposal(
+            state.id,
+            state.partition,
+            job.definition.priority,
+            "cancelled",
+            decide_on_occurrence(state, events)[0],
+            job,
+        )
+        for state in unfinished
+        if (events := decide_cancel(state, "overlap", origin=terms.origin))
+    ]
 
 
 def decide_occurrence(row: DueOccurrence, terms: Terms) -> Proposal | Later | None:
@@ -156,14 +189,15 @@ def decide_occurrence(row: DueOccurrence, terms: Terms) -> Proposal | Later | No
             decision, after = decide_on_occurrence(state, [claim])
             decision.lanes = lanes_of(job.id, job.definition, row.queue_limit)
             return _proposal(row, "claimed", decision, after)
-        case "running":
+        case "running" | "stopping":
             lost = decide_loss(
                 state,
                 retry=job.definition.retry,
-                on_unknown="retry",
+                on_unknown=job.definition.on_unknown,
                 now=terms.now,
                 owner=job.definition.owner,
                 origin=terms.origin,
+                since=row.since,
             )
             decision, _ = decide_on_occurrence(state, lost, name=job.definition.name)
             return _proposal(row, "lost", decision)
@@ -183,6 +217,8 @@ def _proposal(
         row.job,
         [] if claimed is None else [claimed],
         lost_before=row.lost,
+        replayed=row.replayed,
+        since=row.since,
     )
 
 

@@ -250,7 +250,15 @@ class Looking:
         state = row.occurrence
         self._sent.forget(state.id)
         # Another id: the queue may remember the old one for longer than its message.
-        self._outbox.add(row.job, state, batch=None, lost=row.lost, copy=copy)
+        self._outbox.add(
+            row.job,
+            state,
+            batch=None,
+            lost=row.lost,
+            replayed=row.replayed,
+            since=row.since,
+            copy=copy,
+        )
         self._signals.emit("republished")
         return Extension(state.id, state.version, self._settings.claim_window_s)
 

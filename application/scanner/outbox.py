@@ -7,6 +7,7 @@ out again as it was, so that a repetition is recognised as one.
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import blake2b
 from uuid import UUID
 
@@ -87,14 +88,17 @@ class Outbox:
         *,
         batch: Batch | None,
         lost: bool = False,
+        replayed: bool = False,
+        since: datetime | None = None,
         copy: int = 0,
     ) -> None:
         """A claim that the log accepted."""
-        data = encode_run(ready_run(job, claimed, lost=lost))
-        run = Pending(claimed.id, claimed.attempt, job.definition.queue, data, batch, copy)
-        self._waiting.setdefault(run.queue, deque()).append(run)
-        self._attempts[run.occurrence] = run.attempt
-        self._of_queue[run.queue] += 1
+        run = ready_run(job, claimed, lost=lost, replayed=replayed, since=since)
+        data = encode_run(run)
+        pending = Pending(claimed.id, claimed.attempt, job.definition.queue, data, batch, copy)
+        self._waiting.setdefault(pending.queue, deque()).append(pending)
+        self._attempts[pending.occurrence] = pending.attempt
+        self._of_queue[pending.queue] += 1
         self._bytes += len(data)
 
     def unpublished(self, queue: str) -> int:

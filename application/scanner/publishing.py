@@ -94,6 +94,7 @@ class Publishing:
         self._signals = signals
         self._allowance = IN_FLIGHT
         self._pause_s = 0.0
+        self._silent = False
         self._unmarked: dict[int, int] = {}
 
     async def step(self) -> float | None:
@@ -132,7 +133,7 @@ class Publishing:
         """Takes in the answers; the messages to publish again, and the pause before that."""
         unconfirmed: list[Message] = []
         doubtful: list[tuple[Message, Place]] = []
-        refused = ""
+        refused = silent = ""
         for message, receipt in zip(messages, receipts, strict=True):
             if receipt.answer == "stored" and receipt.place is not None:
                 self._republishing.these(self._sent.arrived(receipt.place))
@@ -145,6 +146,11 @@ class Publishing:
                 unconfirmed.append(message)
                 if receipt.answer == "refused":
                     refused = receipt.detail
+                else:
+                    silent = receipt.detail
+        if silent and not self._silent:
+            log.warning("the ready queue did not take a message (%s): it is sent again", silent)
+        self._silent = bool(silent)
         if doubtful:
             held = await self._queue.holds([place for _, place in doubtful])
             for (message, place), there in zip(doubtful, held, strict=True):

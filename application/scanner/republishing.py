@@ -139,7 +139,14 @@ class Republishing:
                 batch.position = max(batch.position, row.position)
             # Under its own id, which a queue that holds it recognises. One that forgot the message
             # and not the id says duplicate, and is found out.
-            self._outbox.add(row.job, state, batch=batch, lost=row.lost)
+            self._outbox.add(
+                row.job,
+                state,
+                batch=batch,
+                lost=row.lost,
+                replayed=row.replayed,
+                since=row.since,
+            )
             self._signals.emit("republished")
 
     def _take_over(self, term: Term) -> None:

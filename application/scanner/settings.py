@@ -99,6 +99,11 @@ class ScannerSettings(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"]) or "scanner settings"
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(type(self).model_fields)
+                raise InvalidSetting(
+                    f"{field}: a scanner has no such setting; it has {known}"
+                ) from error
             raise InvalidSetting(f"{field}={first['input']!r}: {first['msg']}") from error
 
     @property

@@ -15,8 +15,10 @@ from horolog.application.scanner.deciding import (
     Terms,
     decide_job,
     decide_occurrence,
+    decide_others,
+    others_of,
 )
-from horolog.application.states import DueJob, DueOccurrence, ReadsDue
+from horolog.application.states import DueJob, DueOccurrence, ReadsDue, ReadsStates
 from horolog.domain.ids import occurrence_id, partition_stream
 from horolog.domain.origin import Origin
 from horolog.domain.partition import PartitionState, decide_election
@@ -24,6 +26,10 @@ from horolog.domain.partition import PartitionState, decide_election
 INSTANCE = "simulated"
 WINDOW_S = 30.0
 LEASE_S = 10.0
+
+
+class ReadsRows(ReadsDue, ReadsStates, Protocol):
+    """What is due, and what is unfinished."""
 
 
 class ReadsFires(Protocol):
@@ -48,7 +54,7 @@ class Leading:
     def __init__(
         self,
         log: AppendsToLog,
-        states: ReadsDue,
+        states: ReadsRows,
         index: ReadsFires,
         *,
         namespace: str,
@@ -75,6 +81,8 @@ class Leading:
         proposals: list[Proposal] = []
         for row in self._states.due(due):
             answer = self._decided(row, terms)
+            if (job := others_of(answer)) is not None:
+                proposals += decide_others(job, self._states.unfinished(job.id), terms)
             if isinstance(answer, Proposal):
                 proposals.append(answer)
         return bool(proposals), self._append(proposals)
@@ -132,7 +140,13 @@ class Leading:
                 continue
             self._refused.discard(proposal.id)
             runs += [
-                ready_run(proposal.job, claimed, lost=proposal.lost_before)
+                ready_run(
+                    proposal.job,
+                    claimed,
+                    lost=proposal.lost_before,
+                    replayed=proposal.replayed,
+                    since=proposal.since,
+                )
                 for claimed in proposal.claimed
             ]
         return runs

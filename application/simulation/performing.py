@@ -16,10 +16,11 @@ from typing import Any
 from horolog.application.decision import Decision
 from horolog.application.log import AppendsToLog
 from horolog.application.ready import ReadyRun
+from horolog.application.states import ReadsStates
 from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.attempting import attempt_of
 from horolog.application.worker.counting import Counting
-from horolog.application.worker.finishing import Finishing
+from horolog.application.worker.finishing import Finishing, Outcome
 from horolog.application.worker.group_commit import Settled
 from horolog.application.worker.handlers import AnyHandler, Handler, Handlers, is_async
 from horolog.application.worker.held import Held, Word
@@ -65,6 +66,7 @@ class Performing:
         self,
         log: AppendsToLog,
         results: ReadsResults,
+        states: ReadsStates,
         handlers: Handlers | None,
         *,
         now: Callable[[], datetime],
@@ -86,7 +88,9 @@ class Performing:
             Counting(),
             actor=ACTOR,
             monotonic=lambda: now().timestamp(),
+            refused=self._look_up,
         )
+        self._states = states
 
     def begin(self, ready: ReadyRun) -> bool:
         """Attempts a claimed run; ``False`` where the claim no longer stands."""
@@ -123,6 +127,10 @@ class Performing:
     def close(self) -> None:
         self._loop.close()
 
+    def _look_up(self, attempt: Attempt, outcome: Outcome) -> None:
+        state = self._states.occurrence(attempt.ready.occurrence)
+        self._finishing.decide_again(attempt, outcome, state)
+
     def _handler(self, name: str) -> AnyHandler | None:
         if self._handlers is None:
             return _SUCCEEDS
@@ -146,11 +154,28 @@ class Performing:
             attempt.run.lend(self._connect())
         try:
             payload = self._resolved(attempt, handler)
-            value = self._result(handler.function, attempt.run, **handler.arguments.accept(payload))
+            arguments = handler.arguments.accept(payload)
+            if attempt.ready.lost and (ended := self._reconciled(attempt, handler, arguments)):
+                return ended
+            value = self._result(handler.function, attempt.run, **arguments)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             raised = error
             return lambda: self._finishing.raised(attempt, raised)
         return lambda: self._finishing.returned(attempt, value)
+
+    def _reconciled(
+        self, attempt: Attempt, handler: AnyHandler, arguments: dict[str, Any]
+    ) -> Callable[[], None] | None:
+        """After a lost attempt: asks whether it took effect; ``None`` where the handler is to
+        run."""
+        happened = None
+        if handler.reconciler is not None:
+            happened = self._result(handler.reconciler, attempt.run, **arguments)
+        if happened:
+            return lambda: self._finishing.reconciled(attempt)
+        if happened is None and attempt.ready.on_unknown == "dead_letter":
+            return lambda: self._finishing.unknown_outcome(attempt)
+        return None
 
     def _resolved(self, attempt: Attempt, handler: AnyHandler) -> dict[str, Any]:
         payload, keeps = attempt.ready.payload, handler.arguments.keeps_refs

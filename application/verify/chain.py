@@ -11,6 +11,8 @@ from uuid import UUID
 
 from horolog.application.verify.report import Evidence, Report
 from horolog.application.verify.said import Said
+from horolog.domain.ids import fire_time_floor
+from horolog.projections.pruned import Pruned
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +68,28 @@ class Chain:
         while self.next is not None and (later := self.ahead.pop(self.next, None)) is not None:
             self._move(later, report)
 
-    def close(self, report: Report) -> None:
-        """What is still missing will not come: it is reported, and the chain goes on behind it."""
+    def close(self, report: Report, pruned: Pruned) -> None:
+        """What is still missing will not come: it is reported, and the chain goes on behind it.
+
+        Unless it was pruned: then the log does not hold it any more.
+        """
         while self.ahead:
             link = self.ahead.pop(min(self.ahead))
             if self.next is not None and link.first > self.next:
-                report.violate(
-                    5,
-                    f"{self.next.isoformat()} of job {self.job} has no occurrence, and nothing says"
-                    f" why: {link.first.isoformat()} comes after it",
-                    self.last,
-                    link.event,
-                )
+                if not self.is_pruned(pruned):
+                    report.violate(
+                        5,
+                        f"{self.next.isoformat()} of job {self.job} has no occurrence, and nothing"
+                        f" says why: {link.first.isoformat()} comes after it",
+                        self.last,
+                        link.event,
+                    )
                 self.next, self.fires = link.first, link.fires - (link.count or 0)
             self.join(link, report)
+
+    def is_pruned(self, pruned: Pruned) -> bool:
+        """Whether the occurrence that comes next may have left the log."""
+        return self.next is not None and pruned.ended(fire_time_floor(self.next), 0)
 
     def _move(self, link: Link, report: Report) -> None:
         if link.count is not None and link.fires != self.fires + link.count:

@@ -14,6 +14,7 @@ from horolog.application.verify.ports import ScansLog, StoredEvent
 from horolog.application.verify.report import Evidence, Report
 from horolog.application.verify.said import Said, kept
 from horolog.domain.ids import occurrence_id
+from horolog.projections.pruned import Pruned
 
 DECIDING: Final = timedelta(seconds=10)
 """A change is decided a moment before it is recorded: what came due in between it did not see."""
@@ -25,14 +26,17 @@ _LEFT_OUT: Final = frozenset({"calendar", "gap"})
 class FireTimes:
     """The chains of all living jobs, up to the position read so far."""
 
-    def __init__(self, log: ScansLog, report: Report) -> None:
+    def __init__(self, log: ScansLog, report: Report, pruned: Pruned) -> None:
         self._log = log
+        self._pruned = pruned
+        self._moved_to = 0
         self._report = report
         self._chains: dict[UUID, Chain] = {}
         self._open: set[UUID] = set()
 
     def see_job(self, event: StoredEvent, kind: str, state: dict[str, Any]) -> None:
         """The next event of a job's own stream."""
+        self._move_on(event.position)
         chain = self._chain(event.stream, event.recorded_at)
         match kind:
             case "registered":
@@ -55,6 +59,7 @@ class FireTimes:
 
     def see_first_claim(self, event: StoredEvent, state: dict[str, Any], *, ordered: bool) -> None:
         """The first event of an occurrence; ``ordered``: a job's event had asked for it."""
+        self._move_on(event.position)
         here = _evidence(event)
         if state.get("kind", "schedule") != "schedule":
             if not ordered:
@@ -79,6 +84,16 @@ class FireTimes:
         """At the end of the log: nothing can come any more that would close a hole."""
         for job in list(self._open):
             self._close(self._chains[job])
+
+    def _move_on(self, position: int) -> None:
+        """Takes the word of the log for the claims before ``position`` that were pruned."""
+        for move in self._pruned.moves(self._moved_to, position):
+            chain = self._chains.get(move.job_id)
+            if chain is not None:
+                self._close(chain)
+                if move.fires > chain.fires:
+                    chain.next, chain.fires = move.next_fire, move.fires
+        self._moved_to = position
 
     def _chain(self, job: UUID, recorded_at: datetime) -> Chain | None:
         """The job's chain; what an earlier append left open is closed."""
@@ -114,7 +129,7 @@ class FireTimes:
             self._join(
                 chain, Link(first, last, count, following, fires, state.get("tzdata", ""), here)
             )
-        elif following != chain.next:
+        elif following != chain.next and not chain.is_pruned(self._pruned):
             self._violate(
                 f"goes on at {shown(following)}, where {shown(chain.next)} comes next",
                 chain.last,
@@ -126,12 +141,14 @@ class FireTimes:
         (self._open.add if chain.ahead else self._open.discard)(chain.job)
 
     def _close(self, chain: Chain) -> None:
-        chain.close(self._report)
+        chain.close(self._report, self._pruned)
         self._open.discard(chain.job)
 
     def _leave(self, chain: Chain, event: StoredEvent) -> None:
         """Another schedule: what was due of the old one must have been accounted for."""
         self._close(chain)
+        if chain.is_pruned(self._pruned):
+            return
         if chain.next is not None and chain.next < event.recorded_at - DECIDING:
             self._violate(
                 f"{chain.next.isoformat()} was due before the schedule was changed, and nothing"
@@ -148,7 +165,7 @@ class FireTimes:
             return
         if kind == "resumed":
             chain.paused = False
-            if following != chain.next:
+            if following != chain.next and not chain.is_pruned(self._pruned):
                 what = f"goes on at {shown(following)}, where {shown(chain.next)} comes next"
                 self._violate(what, chain.last, here)
         elif (said := Said.by(chain.schedule, state.get("tzdata", ""))) is not None:
@@ -157,7 +174,7 @@ class FireTimes:
 
     def _end(self, chain: Chain, event: StoredEvent, kind: str) -> None:
         self._close(chain)
-        if kind == "completed" and chain.next is not None:
+        if kind == "completed" and chain.next is not None and not chain.is_pruned(self._pruned):
             self._violate(
                 f"is completed, and {chain.next.isoformat()} is left", chain.last, _evidence(event)
             )

@@ -16,10 +16,12 @@ from horolog.application.verify.report import Evidence, Report
 _FOLLOWS: Final = {
     "claimed": {"new", "scheduled", "retrying"},
     "attempted": {"claimed"},
-    "succeeded": {"running"},
-    "failed": {"running"},
+    "succeeded": {"running", "stopping"},
+    "failed": {"running", "stopping"},
     "snoozed": {"running"},
-    "lost": {"running"},
+    "lost": {"running", "stopping"},
+    "cancel_requested": {"running"},
+    "stopped": {"stopping"},
     "recalled": {"claimed"},
     "skipped": {"scheduled", "claimed", "retrying"},
     "dead_lettered": {"scheduled", "claimed", "running", "retrying"},
@@ -35,6 +37,8 @@ _LEAVES: Final = {
     "failed": "retrying",
     "snoozed": "retrying",
     "lost": "retrying",
+    "cancel_requested": "stopping",
+    "stopped": "skipped",
     "recalled": "scheduled",
     "skipped": "skipped",
     "dead_lettered": "dead",
@@ -42,7 +46,7 @@ _LEAVES: Final = {
     "discarded": "discarded",
 }
 _ENDS: Final = frozenset({"succeeded", "dead", "skipped", "discarded"})
-_OUTCOMES: Final = frozenset({"succeeded", "failed", "snoozed", "lost"})
+_OUTCOMES: Final = frozenset({"succeeded", "failed", "snoozed", "lost", "stopped"})
 
 
 class Life:
@@ -144,7 +148,7 @@ class Lives:
                 report.retried += state.get("retry_at") is not None
             case "snoozed":
                 report.snoozed += 1
-            case "skipped":
+            case "skipped" | "stopped":
                 report.skipped += 1
             case "dead_lettered":
                 report.dead_lettered += 1

@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from horolog.projections.pruned import Pruned
+
 
 class StoredEvent(NamedTuple):
     """An event as it is stored; ``state`` is JSON."""
@@ -84,6 +86,10 @@ class ScansLog(Protocol):
 
     def schedules(self, job: UUID) -> Sequence[tuple[int, dict[str, Any]]]:
         """The schedules that a job has had, as JSON, with the versions that brought them."""
+        ...
+
+    def pruned(self) -> Pruned:
+        """What the log says of the occurrences that left it."""
         ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...

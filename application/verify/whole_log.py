@@ -56,7 +56,8 @@ class _Check:
         self.budgets = Budgets(log, self.report)
         self.lives = Lives(log, self.report, self.budgets)
         self.fences = Fences(self.report)
-        self.fire_times = FireTimes(log, self.report)
+        self.pruned = log.pruned()
+        self.fire_times = FireTimes(log, self.report, self.pruned)
 
     def see(self, events: Sequence[StoredEvent]) -> None:
         for event in events:
@@ -102,13 +103,17 @@ class _Check:
                 self.report.jobs += 1
             case "triggered":
                 occurrence = UUID(state["occurrence_id"])
-                self.lives.order(occurrence, event.stream, instant(state["fire_time"]))
+                self._order(occurrence, event, instant(state["fire_time"]))
             case "backfill_requested":
                 due, salt = instant(state.get("due")), state.get("salt", "")
                 spacing = timedelta(seconds=state.get("spacing_s", 0.0))
                 for number, text in enumerate(state["fires"]):
                     identity = backfilled_id(event.stream, datetime.fromisoformat(text), salt)
                     turn = None if due is None else due + number * spacing
-                    self.lives.order(identity, event.stream, turn)
+                    self._order(identity, event, turn)
             case _:
                 pass
+
+    def _order(self, occurrence: UUID, event: StoredEvent, due: datetime | None) -> None:
+        if not self.pruned.ended(occurrence, event.position):
+            self.lives.order(occurrence, event.stream, due)

@@ -123,9 +123,11 @@ class Admission:
                 # A second copy of what is in hand already: the first one's outcome is enough.
                 self._counting.add("redeliveries")
                 waiting.held.settle()
-            elif has_free and self._slots.take(waiting.handler):
+            elif has_free and self._slots.take(waiting.handler, waiting.ready.queue):
                 self._attempt(waiting, has_slots=True)
-            elif self._ahead < may_be_ahead and not waiting.handler.is_limited:
+            elif self._ahead < may_be_ahead and self._slots.are_plain(
+                waiting.handler, waiting.ready.queue
+            ):
                 self._ahead += 1
                 self._attempt(waiting, has_slots=False)
             else:
@@ -199,7 +201,7 @@ class Admission:
         self._after_one()
 
     def _take_slots(self, attempt: Attempt) -> bool:
-        if not self._slots.take(attempt.handler):
+        if not self._slots.take(attempt.handler, attempt.ready.queue):
             return False
         attempt.has_slots = True
         self._ahead -= 1
@@ -207,7 +209,7 @@ class Admission:
 
     def _release(self, attempt: Attempt) -> None:
         if attempt.has_slots:
-            self._slots.release(attempt.handler)
+            self._slots.release(attempt.handler, attempt.ready.queue)
         else:
             self._ahead -= 1
 

@@ -10,9 +10,9 @@ from horolog.application.worker.held import Held
 from horolog.application.worker.run import Run
 from horolog.domain.occurrence import OccurrenceState
 
-End = Literal["timeout", "stop", "taken"]
+End = Literal["timeout", "stop", "taken", "cancelled"]
 """Why a handler was told to stop: its time is over, the worker stops, the attempt is not ours any
-more."""
+more, the run was cancelled."""
 
 _deciding = Lock()
 
@@ -67,9 +67,10 @@ class Attempt:
     def stop(self, why: End) -> None:
         """Asks the handler to stop: a coroutine is cancelled, a thread can only be told.
 
-        Once the outcome is decided there is nothing left to stop.
+        Once the outcome is decided there is nothing left to stop. A coroutine that goes on after it
+        was cancelled is not cancelled a second time for the same reason.
         """
-        if self.decided:
+        if self.decided or (why == "cancelled" and self.ended_by is not None):
             return
         if self.ended_by is None:
             self.ended_by = why

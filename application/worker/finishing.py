@@ -1,17 +1,20 @@
 """Finishing: what became of an attempt goes into the log, and only then is its message let go.
 
-Each outcome is submitted as soon as it is known, so a slow run holds up no neighbour. An outcome
-that the log refuses is late: the attempt was given up as lost and perhaps tried again. It is
-dropped, counted, and logged; the log has the truth.
+Each outcome is submitted as soon as it is known, so a slow run holds up no neighbour. Where the log
+refuses one, it is looked up why. If the attempt is still ours (it was asked to stop meanwhile), the
+outcome is decided anew on top of that. If not, it is late: the attempt was given up as lost and
+perhaps tried again. It is dropped, counted, and logged; the log has the truth.
 """
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from horolog.application.decision import Decision, decide_on_occurrence
 from horolog.application.log import Verdict
+from horolog.application.worker.asked_to_wait import asked_to_wait_s
 from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.classify import Classification
 from horolog.application.worker.counting import Counting
@@ -20,20 +23,24 @@ from horolog.application.worker.raised import Retryable, Snooze
 from horolog.application.worker.results import storable_result
 from horolog.domain.errors import InvalidPayload
 from horolog.domain.failure import FailureKind
-from horolog.domain.occurrence import decide_failure
-from horolog.domain.occurrence_events import (
-    DeadLettered,
-    Failed,
-    OccurrenceEvent,
-    Snoozed,
-    Succeeded,
+from horolog.domain.occurrence import (
+    OccurrenceState,
+    decide_failure,
+    decide_snooze,
+    decide_stopped,
+    decide_unknown,
 )
+from horolog.domain.occurrence_events import OccurrenceEvent, Succeeded
 from horolog.domain.origin import Origin
 from horolog.domain.text import storable
 
 log = logging.getLogger("horolog.worker")
 
 MAX_ERROR_LENGTH = 8_000
+
+
+Outcome = Callable[[OccurrenceState], Sequence[OccurrenceEvent]]
+"""What an attempt ended with, as events that follow on the occurrence's state."""
 
 
 class Commits(Protocol):
@@ -59,13 +66,17 @@ class Finishing:
         *,
         actor: str,
         monotonic: Callable[[], float],
+        refused: Callable[[Attempt, Outcome], None],
     ) -> None:
+        """``refused`` looks up the occurrence of an outcome that the log refused, and answers with
+        :meth:`decide_again`."""
         self._commit = commit
         self._classification = classification
         self._counting = counting
         self._actor = actor
         self._origin = Origin(actor)
         self._monotonic = monotonic
+        self._refused = refused
 
     def returned(self, attempt: Attempt, value: Any) -> None:
         """The handler returned: success, unless what it returned cannot be kept."""
@@ -74,7 +85,8 @@ class Finishing:
         except InvalidPayload as error:
             self.failed(attempt, "argument", str(error))
         else:
-            self._decide(attempt, [self._success(attempt, result)])
+            success = [self._success(attempt, result)]
+            self._decide(attempt, lambda _: success)
 
     def success_decision(self, attempt: Attempt, value: Any) -> Decision:
         """The success of a transactional handler, to be appended in its own transaction.
@@ -96,15 +108,16 @@ class Finishing:
 
     def reconciled(self, attempt: Attempt) -> None:
         """The downstream says that the lost attempt before this one had done it."""
-        self._decide(attempt, [self._success(attempt, reason="reconciled")])
+        success = [self._success(attempt, reason="reconciled")]
+        self._decide(attempt, lambda _: success)
 
     def unknown_outcome(self, attempt: Attempt) -> None:
         """Nobody can say whether the lost attempt did it, and the job must not risk a second."""
-        error = "whether the lost attempt before this one took effect is not known"
-        common: dict[str, Any] = {"kind": "lost", "error": error, "actor": self._actor}
-        failed = Failed(attempt=attempt.ready.attempt, seconds=self._seconds(attempt), **common)
-        dead = DeadLettered(cause="unknown_outcome", owner=attempt.ready.owner, **common)
-        self._decide(attempt, [failed, dead])
+        seconds, owner = self._seconds(attempt), attempt.ready.owner
+        self._decide(
+            attempt,
+            lambda state: decide_unknown(state, seconds=seconds, owner=owner, origin=self._origin),
+        )
 
     def raised(self, attempt: Attempt, error: BaseException) -> None:
         """The handler raised, and what it raised says what to do."""
@@ -112,7 +125,11 @@ class Finishing:
             self.snoozed(attempt, error.seconds)
             return
         kind = self._classification.kind(error)
-        after_s = error.after if isinstance(error, Retryable) else None
+        after_s = (
+            error.after
+            if isinstance(error, Retryable)
+            else asked_to_wait_s(error, self._commit.now())
+        )
         self.failed(attempt, kind, described(error), after_s)
 
     def taken(self, attempt: Attempt) -> None:
@@ -135,51 +152,89 @@ class Finishing:
     def failed(
         self, attempt: Attempt, kind: FailureKind, error: str, after_s: float | None = None
     ) -> None:
-        ready = attempt.ready
-        events = decide_failure(
-            attempt.state,
-            kind=kind,
-            error=storable(error, MAX_ERROR_LENGTH),
-            seconds=self._seconds(attempt),
-            retry=ready.retry,
-            now=self._commit.now(),
-            owner=ready.owner,
-            origin=self._origin,
-            after_s=after_s,
-        )
-        self._decide(attempt, events)
+        ready, now, seconds = attempt.ready, self._commit.now(), self._seconds(attempt)
+        since = ready.since
+        if since is None and ready.retry.max_elapsed is not None:
+            since = now - timedelta(seconds=seconds)
+
+        def outcome(state: OccurrenceState) -> list[OccurrenceEvent]:
+            return decide_failure(
+                state,
+                kind=kind,
+                error=storable(error, MAX_ERROR_LENGTH),
+                seconds=seconds,
+                retry=ready.retry,
+                now=now,
+                owner=ready.owner,
+                origin=self._origin,
+                after_s=after_s,
+                since=since,
+            )
+
+        self._decide(attempt, outcome)
 
     def snoozed(self, attempt: Attempt, seconds: float, reason: str | None = None) -> None:
         """Given back until so many seconds from now, without using up an attempt."""
         until = self._commit.now() + timedelta(seconds=seconds)
-        event = Snoozed(
-            attempt=attempt.ready.attempt, until=until, actor=self._actor, reason=reason
+        origin, ran_s = replace(self._origin, reason=reason), self._seconds(attempt)
+        self._decide(
+            attempt,
+            lambda state: decide_snooze(state, until=until, seconds=ran_s, origin=origin),
         )
-        self._decide(attempt, [event])
+
+    def stopped(self, attempt: Attempt) -> None:
+        """The run was cancelled, and its handler has stopped."""
+        self._decide(attempt, self._stop(attempt))
+
+    def _stop(self, attempt: Attempt) -> Outcome:
+        seconds = self._seconds(attempt)
+        return lambda state: decide_stopped(state, seconds=seconds, origin=self._origin)
 
     def _decision(self, attempt: Attempt, events: Sequence[OccurrenceEvent]) -> Decision:
         return decide_on_occurrence(attempt.state, events, name=attempt.ready.name)[0]
 
     def settle(self, attempt: Attempt, verdict: Verdict) -> None:
-        """What the log says about an outcome; either way the run's part in its message is over."""
-        if verdict != "accepted":
-            self._counting.add("late_outcomes_refused")
-            log.warning(
-                "the outcome of attempt %d of %s (%s) came late and was refused: it had been given"
-                " up as lost",
-                attempt.ready.attempt,
-                attempt.ready.occurrence,
-                attempt.ready.name,
-            )
+        """What the log says about the success of a transactional handler. Where it was refused its
+        effect was rolled back: if the run was asked to stop meanwhile, it has stopped."""
+        self._settled(attempt, self._stop(attempt), verdict)
+
+    def decide_again(
+        self, attempt: Attempt, outcome: Outcome, state: OccurrenceState | None
+    ) -> None:
+        """Decides a refused outcome on ``state``, what the log has now, or gives it up as late."""
+        if (
+            state is not None
+            and state.state in ("running", "stopping")
+            and state.attempt == attempt.ready.attempt
+            and state.version > attempt.state.version
+        ):
+            attempt.state = state
+            self._submit(attempt, outcome)
+            return
+        self._counting.add("late_outcomes_refused")
+        log.warning(
+            "the outcome of attempt %d of %s (%s) came late and was refused: it had been given"
+            " up as lost",
+            attempt.ready.attempt,
+            attempt.ready.occurrence,
+            attempt.ready.name,
+        )
         attempt.held.settle()
 
-    def _decide(self, attempt: Attempt, events: Sequence[OccurrenceEvent]) -> None:
+    def _decide(self, attempt: Attempt, outcome: Outcome) -> None:
         """Submits the one outcome of an attempt; later ones are without effect."""
-        if not attempt.take_decision():
-            return
-        self._commit.submit(
-            self._decision(attempt, events), lambda verdict: self.settle(attempt, verdict)
-        )
+        if attempt.take_decision():
+            self._submit(attempt, outcome)
+
+    def _submit(self, attempt: Attempt, outcome: Outcome) -> None:
+        decision = self._decision(attempt, outcome(attempt.state))
+        self._commit.submit(decision, lambda verdict: self._settled(attempt, outcome, verdict))
+
+    def _settled(self, attempt: Attempt, outcome: Outcome, verdict: Verdict) -> None:
+        if verdict == "accepted":
+            attempt.held.settle()
+        else:
+            self._refused(attempt, outcome)
 
     def _seconds(self, attempt: Attempt) -> float:
         return round(self._monotonic() - attempt.started_at, 6)

@@ -31,7 +31,7 @@ log = logging.getLogger("horolog.worker")
 @dataclass(frozen=True, slots=True)
 class Extended:
     """What the log says about the attempts asked for: ``held`` are still ours; of these, those in
-    ``cancelled`` belong to a job that was cancelled meanwhile."""
+    ``cancelled`` were asked to stop meanwhile, or their job was cancelled."""
 
     held: frozenset[UUID]
     cancelled: frozenset[UUID]
@@ -40,8 +40,8 @@ class Extended:
 class ExtendsLeases(Protocol):
     """Extends leases in the next-run index, by the database's clock; nothing is logged.
 
-    An attempt is named by its occurrence and the version of its Attempted event; one that is not at
-    that version any more is left alone and missing from the answer. Errors: ``StoreUnavailable``.
+    An attempt is named by its occurrence and its number; one that does not run any more is left
+    alone and missing from the answer. Errors: ``StoreUnavailable``.
     """
 
     def extend(self, attempts: Sequence[tuple[UUID, int]], lease_s: float) -> Extended: ...
@@ -169,6 +169,7 @@ class Heartbeats:
                 self._on_loop(attempt.stop, "taken")
             elif attempt.ready.occurrence in answer.cancelled:
                 attempt.run.cancelled = True
+                self._on_loop(attempt.stop, "cancelled")
 
     def _watch_loop(self) -> None:
         """Asks the loop to answer; when it has not for long, says whose code keeps it."""
@@ -213,7 +214,7 @@ class Heartbeats:
 
 
 def _key(attempt: Attempt) -> tuple[UUID, int]:
-    return attempt.ready.occurrence, attempt.state.version
+    return attempt.ready.occurrence, attempt.ready.attempt
 
 
 def _codes_of(code: CodeType | None) -> Iterable[CodeType]:

@@ -1,5 +1,9 @@
 """What a handler raises to say what it means: give up, try again, come back later."""
 
+from typing import Final
+
+MAX_WAIT_S: Final = 366 * 86_400
+
 
 class Permanent(Exception):
     """Trying again is of no use: the occurrence goes to the dead letters at once."""
@@ -11,8 +15,8 @@ class Retryable(Exception):
 
     def __init__(self, message: str = "", *, after: float | None = None) -> None:
         super().__init__(message)
-        if after is not None and not after >= 0:
-            raise ValueError(f"after={after!r} is no number of seconds from 0 on")
+        if after is not None and not 0 <= after <= MAX_WAIT_S:
+            raise ValueError(f"after={after!r}: it takes seconds, from 0 to a year")
         self.after = after
 
 
@@ -21,6 +25,6 @@ class Snooze(Exception):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"snoozed for {seconds} s")
-        if not 0 <= seconds <= 366 * 86_400:
+        if not 0 <= seconds <= MAX_WAIT_S:
             raise ValueError(f"Snooze({seconds!r}): it takes seconds, from 0 to a year")
         self.seconds = float(seconds)

@@ -49,7 +49,7 @@ def recognise(ready: ReadyRun, state: OccurrenceState | None) -> Redelivery:
         return Redelivery("stranger", f"the log has not claimed attempt {ready.attempt}")
     if state.attempt > ready.attempt:
         return Redelivery("superseded", f"attempt {state.attempt} was claimed since")
-    if state.state == "running":
+    if state.state in ("running", "stopping"):
         return Redelivery("running", "somebody runs it")
     if state.state == "claimed" and state.version == ready.version:
         return Redelivery("ready", "it may run")

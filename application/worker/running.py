@@ -157,7 +157,10 @@ class Running:
         return partial(self._finishing.settle, attempt, verdict)
 
     def _after_thread(self, attempt: Attempt, act: Callable[[], None]) -> None:
-        act()
+        try:
+            act()
+        except BaseException as error:  # noqa: BLE001 - a result's own code may run, and raise
+            self._raised(attempt, error)
         self._end(attempt)
 
     def _look_up(self, attempt: Attempt, decision: Decision, error: CommitUnknown) -> None:
@@ -267,8 +270,12 @@ class Running:
     def _raised(self, attempt: Attempt, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError) and attempt.ended_by is not None:
             self._stopped(attempt)
-        else:
+            return
+        try:
             self._finishing.raised(attempt, error)
+        except BaseException as second:  # noqa: BLE001 - an exception's own code runs when it is read
+            name, why = type(error).__name__, type(second).__name__
+            self._finishing.failed(attempt, "unknown", f"{name}: (it cannot be read: {why})")
 
     def _stopped(self, attempt: Attempt) -> None:
         match attempt.ended_by:
@@ -276,6 +283,8 @@ class Running:
                 self._finishing.timed_out(attempt)
             case "taken":
                 self._finishing.taken(attempt)
+            case "cancelled":
+                self._finishing.stopped(attempt)
             case _:
                 self._finishing.snoozed(attempt, 0.0, reason="the worker stops")
 

@@ -29,6 +29,10 @@ class WorkerSettings(BaseModel):
     transactions: Annotated[int, Field(ge=1, le=1_000)] = 10
     """Transactional handlers running at once; each has a Postgres connection of its own."""
 
+    queue_limits: dict[str, Annotated[int, Field(ge=1, le=10_000)]] = Field(default_factory=dict)
+    """Runs of a queue at once, by its name; of a queue that is not named, as many as there is room
+    for. Fewer: a slow queue leaves room for the others."""
+
     lease_s: Seconds = 30.0
     """How long an attempt may be silent before it is given up as lost. Shorter: a dead worker's
     runs are tried again earlier. Longer: a worker may stall longer (a pause of its machine, a

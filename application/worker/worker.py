@@ -12,13 +12,16 @@ until the last run has ended.
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 
 from horolog.application.ready import ReadyRun
 from horolog.application.scanner.clock import Clock
+from horolog.application.scanner.news import HearsNews
 from horolog.application.worker.admission import Admission
+from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.counting import Counting, RecordsCounts
-from horolog.application.worker.finishing import Finishing
+from horolog.application.worker.finishing import Finishing, Outcome
 from horolog.application.worker.group_commit import AppendsFromLoop, GroupCommit
 from horolog.application.worker.handlers import Handlers
 from horolog.application.worker.heartbeats import AnnouncesWorker, ExtendsLeases, Heartbeats
@@ -31,6 +34,7 @@ from horolog.application.worker.slots import Slots
 from horolog.application.worker.taking import Taking
 from horolog.application.worker.transactions import Transactions
 from horolog.domain.errors import StoreUnavailable, UnreadableEvent
+from horolog.domain.occurrence import OccurrenceState
 
 log = logging.getLogger("horolog.worker")
 
@@ -47,6 +51,7 @@ class WorkerPorts:
     transactions: Transactions
     results: ReadsResults
     counts: RecordsCounts
+    stops: HearsNews
     clock: Clock
 
 
@@ -67,12 +72,15 @@ class WorkerLoop:
         self._commit = GroupCommit(ports.log, ports.clock, settings)
         self._held = HeldMessages(settings.ack_wait_s / 3)
         self._refused: asyncio.Queue[tuple[ReadyRun, Held]] = asyncio.Queue()
-        finishing = Finishing(
+        self._refused_outcomes: asyncio.Queue[tuple[Attempt, Outcome]] = asyncio.Queue()
+        self._stops = ports.stops
+        self._finishing = finishing = Finishing(
             self._commit,
             handlers.classification,
             self._counting,
             actor=actor,
             monotonic=monotonic,
+            refused=lambda attempt, outcome: self._refused_outcomes.put_nowait((attempt, outcome)),
         )
         self._admission = Admission(
             self._commit,
@@ -127,7 +135,9 @@ class WorkerLoop:
         machinery = [
             loop.create_task(self._commit.run(), name="horolog-commit"),
             loop.create_task(self._look_up_refused(), name="horolog-refused"),
+            loop.create_task(self._look_up_outcomes(), name="horolog-refused-outcomes"),
             loop.create_task(self._tend(), name="horolog-tend"),
+            loop.create_task(self._hear_stops(), name="horolog-stops"),
         ]
         stopped = loop.create_task(stop.wait(), name="horolog-stop")
         try:
@@ -173,6 +183,37 @@ class WorkerLoop:
                 log.debug("the run %s came again: %s", ready.occurrence, found.said)
                 held.settle()
 
+    async def _look_up_outcomes(self) -> None:
+        """Why the log refused an outcome: the run was asked to stop, or given up."""
+        while True:
+            attempt, outcome = await self._refused_outcomes.get()
+            state = await self._occurrence(attempt)
+            self._finishing.decide_again(attempt, outcome, state)
+            self._refused_outcomes.task_done()
+
+    async def _occurrence(self, attempt: Attempt) -> OccurrenceState | None:
+        """The attempt's occurrence in the log, however long that is away."""
+        while True:
+            try:
+                return await self._occurrences.occurrence(attempt.ready.occurrence)
+            except StoreUnavailable:
+                await self._clock.wait(asyncio.Event(), self._settings.retry_append_s)
+            except UnreadableEvent as error:
+                log.error("the run %s cannot be ended: %s", attempt.ready.occurrence, error)
+                return None
+
+    async def _hear_stops(self) -> None:
+        """Cancels runs as soon as the log tells that somebody asked for it. What is not heard, a
+        heartbeat finds."""
+
+        def heard(news: str) -> None:
+            told = frozenset(news.split())
+            for attempt in self._admission.in_hand():
+                if attempt.run.key in told:
+                    attempt.stop("cancelled")
+
+        await self._stops.hear(heard, lambda: None, asyncio.Event())
+
     async def _tend(self) -> None:
         """Extends the deliveries in hand, and gives back what waits here in vain."""
         interval_s = min(self._settings.ack_wait_s / 12, self._settings.give_back_delay_s or 1.0)
@@ -196,5 +237,9 @@ class WorkerLoop:
         if can_commit:
             # Where Postgres is away for longer, the leases run out and the runs count as lost.
             await self._clock.wait(self._commit.idle, settings.cancel_grace_s + 1.0)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(settings.cancel_grace_s + 1.0):
+                    await self._refused_outcomes.join()
+                    await self._commit.idle.wait()
         for held in self._held:
             held.give_back(0.0)

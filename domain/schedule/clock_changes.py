@@ -15,7 +15,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from horolog.domain.schedule.posix_rule import YearlyRule, yearly_rule
-from horolog.domain.schedule.zone_data import zone_bytes
+from horolog.domain.schedule.zone_data import forget_with_release, zone_bytes
 
 FIRST_S = int(datetime(1, 1, 3, tzinfo=UTC).timestamp())
 LAST_S = int(datetime(9999, 12, 29, tzinfo=UTC).timestamp())
@@ -102,6 +102,9 @@ def _table(zone: str, century: int) -> ClockChanges:
             starts.append(instant)
             offsets.append(changed)
     return ClockChanges(tuple(_stretches(starts, offsets, end)))
+
+
+forget_with_release(_table.cache_clear)
 
 
 def _new_year(year: int) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Literal, Self, Unpack
 
 from horolog.domain.errors import InvalidSchedule
@@ -63,7 +62,7 @@ class Once(WindowedSchedule):
             raise InvalidSchedule(f"seconds: {seconds} leads out of the calendar") from None
         return cls(at, **window)
 
-    @cached_property
+    @property
     def _instants(self) -> LocalInstants:
         return local_instants(self.at, self._zone())
 

@@ -5,6 +5,9 @@ machines compute two fire times for one occurrence. Nothing here reads the syste
 answer depends on the version of one dependency, which ``tzdata_version`` names.
 """
 
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib import import_module
@@ -18,9 +21,50 @@ LONGEST_NAME = 64
 """Characters; no zone has a longer name, and a longer value is refused before it is compared."""
 
 
+@dataclass(slots=True)
+class _Release:
+    """What is read instead of the package: in tests of what a new release changes, and never else.
+
+    ``caches`` are emptied when that begins and ends: whatever was computed from a zone's file.
+    """
+
+    version: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    caches: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+
+_release = _Release()
+
+
+@contextmanager
+def other_release(version: str, changed: Mapping[str, bytes]) -> Generator[None]:
+    """For tests: zone data of another release, in which the zones ``changed`` have these files.
+
+    Schedules that were read before keep no zone's rules, so they follow.
+    """
+    before = _release.version, _release.files
+    _set_release(version, changed)
+    try:
+        yield
+    finally:
+        _set_release(*before)
+
+
+def forget_with_release(clear: Callable[[], None]) -> None:
+    """Has ``clear`` called when the zone data is another: for caches of what comes from it."""
+    _release.caches.append(clear)
+
+
+def _set_release(version: str, files: Mapping[str, bytes]) -> None:
+    _release.version, _release.files = version, files
+    zone.cache_clear()
+    for clear in _release.caches:
+        clear()
+
+
 def tzdata_version() -> str:
     """The release of the tz database that every fire time is computed from, such as ``2026f``."""
-    return str(import_module("tzdata").IANA_VERSION)
+    return _release.version or str(import_module("tzdata").IANA_VERSION)
 
 
 @cache
@@ -43,6 +87,8 @@ def zone_bytes(name: str) -> bytes:
     """The zone's TZif file (RFC 8536); raises ``InvalidSchedule`` for an unknown name."""
     if name not in zone_names():
         raise InvalidSchedule(_unknown(name))
+    if name in _release.files:
+        return _release.files[name]
     return (files("tzdata") / "zoneinfo").joinpath(*name.split("/")).read_bytes()
 
 

@@ -6,6 +6,7 @@ good is replaced. While there is none, every call says so at once instead of fil
 
 import asyncio
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import cast
 
 from nats.aio.client import Client
@@ -67,6 +68,10 @@ class NatsReadyQueue:
         answers = await pipeline.publish(outgoing, self._timeout_s)
         if any(answer.no_stream for answer in answers):
             self._forget()
+        elif any(answer.unanswered for answer in answers):
+            with suppress(QueueUnavailable):
+                if await stream.drop_if_lost():
+                    self._forget()
         return [
             _receipt(answer, life, message.message_id)
             for answer, message in zip(answers, messages, strict=True)

@@ -192,8 +192,8 @@ class NatsReadySource:
     async def _open(self, name: str) -> None:
         assert self._stream is not None
         assert self._client is not None
-        if self._wanted_queues is not None:
-            await self._stream.ensure_queue(name)
+        # Also one that is there: a scanner made it, who knows nothing of this worker's ack wait.
+        await self._stream.ensure_queue(name)
 
         async def arrived(message: Msg) -> None:
             self._on_message(self._queues[name], message)
@@ -291,7 +291,8 @@ class NatsReadySource:
             assert self._stream is not None
             if not await self._stream.has_queue(queue.name):
                 log.warning("the consumer of queue %r was gone and is made again", queue.name)
-                await self._stream.ensure_queue(queue.name)
+            # Somebody else may have been quicker, with an ack wait of theirs.
+            await self._stream.ensure_queue(queue.name)
             queue.suspect = False
             queue.expected = 0
         if self._limit:

@@ -8,6 +8,8 @@ Everything here is idempotent and safe from many processes at once, and makes an
 deleted: an operator's `nats stream rm`, or a store directory that is gone, costs only time.
 """
 
+import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -23,16 +25,21 @@ from nats.js.api import (
     StreamConfig,
     StreamInfo,
 )
-from nats.js.errors import APIError, NotFoundError
+from nats.js.errors import APIError, NotFoundError, ServerError
 from pydantic import BaseModel, ConfigDict, Field
 
 from horolog.application.scanner.headroom import Depth
 from horolog.domain.errors import InvalidSetting
 from horolog.infrastructure.nats.connection import one_line, translated
 
+log = logging.getLogger("horolog.queue")
+
 _NAME_IN_USE = 10058
 _NEVER = frozenset({_NAME_IN_USE, 10052, 10065})
 """Another stream's: its name, a configuration that cannot become ours, its subjects."""
+
+_FILES_GONE = "no such file or directory"
+"""What a running server says of a stream whose directory was deleted under it."""
 
 
 class StreamSettings(BaseModel):
@@ -127,14 +134,42 @@ class ReadyStream:
         if keep and await self.has_queue(queue):
             return
         with translated(f"making consumer {queue} of {self.name}"):
-            try:
-                await self.jetstream.add_consumer(self.name, self._consumer_config(queue))  # pyright: ignore[reportUnknownMemberType]
+            if await self._writes(self._consumer_config(queue)):
                 return
-            except NotFoundError:
-                pass
         await self.ensure()
         with translated(f"making consumer {queue} of {self.name}"):
             await self.jetstream.add_consumer(self.name, self._consumer_config(queue))  # pyright: ignore[reportUnknownMemberType]
+
+    async def drop_if_lost(self) -> bool:
+        """Whether the stream's files were gone, so that it was deleted, to be made anew.
+
+        A server whose store directory was deleted under it knows the stream from memory, takes
+        messages for a while, and then no longer answers. It tells when it is to write a consumer:
+        one is written as it is.
+        """
+        for queue in (await self.queues())[:1]:
+            with translated(f"looking for consumer {queue} of {self.name}"):
+                try:
+                    info = await self.jetstream.consumer_info(self.name, queue)
+                except NotFoundError:
+                    return False
+                return not await self._writes(info.config)
+        return False
+
+    async def _writes(self, consumer: ConsumerConfig) -> bool:
+        """Writes a consumer; ``False`` where there is no stream, or was none any more on disk."""
+        try:
+            await self.jetstream.add_consumer(self.name, consumer)  # pyright: ignore[reportUnknownMemberType]
+        except NotFoundError:
+            return False
+        except ServerError as error:
+            if _FILES_GONE not in (error.description or ""):
+                raise
+            log.warning("the files of stream %s are gone: it is made anew", self.name)
+            with suppress(NotFoundError):
+                await self.jetstream.delete_stream(self.name)
+            return False
+        return True
 
     async def has_queue(self, queue: str) -> bool:
         """Whether the consumer exists: a pull on a missing one only times out."""

@@ -16,13 +16,14 @@ from horolog.infrastructure.postgres.database import Database
 # The primary keys of next_runs and jobs; locks the rows in the order of their ids.
 _EXTEND = """
     WITH ours AS (
-        SELECT r.id, r.version FROM unnest(%b, %b) AS a (id, version)
-        JOIN :schema.next_runs r ON r.id = a.id AND r.version = a.version AND r.state = 'running'
+        SELECT r.id FROM unnest(%b, %b) AS a (id, attempt)
+        JOIN :schema.next_runs r ON r.id = a.id AND r.attempt = a.attempt
+                                AND r.state IN ('running', 'stopping')
         ORDER BY r.id FOR UPDATE OF r
     )
     UPDATE :schema.next_runs r SET due_at = clock_timestamp() + make_interval(secs => %b)
-    FROM ours WHERE r.id = ours.id AND r.version = ours.version
-    RETURNING r.id, EXISTS (
+    FROM ours WHERE r.id = ours.id
+    RETURNING r.id, r.state = 'stopping' OR EXISTS (
         SELECT FROM :schema.jobs j WHERE j.id = r.job_id AND j.status = 'cancelled')
 """
 
@@ -52,8 +53,8 @@ class PostgresLeases:
 
     def extend(self, attempts: Sequence[tuple[UUID, int]], lease_s: float) -> Extended:
         ids = Uuids([occurrence for occurrence, _ in attempts])
-        versions = Ints([version for _, version in attempts])
-        rows = self._database.query(self._extend, (ids, versions, float(lease_s)))
+        numbers = Ints([number for _, number in attempts])
+        rows = self._database.query(self._extend, (ids, numbers, float(lease_s)))
         return Extended(
             frozenset(row[0] for row in rows), frozenset(row[0] for row in rows if row[1])
         )

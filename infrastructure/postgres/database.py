@@ -7,15 +7,16 @@ statements and idle transactions. Drivers' exceptions are translated here and no
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from threading import BoundedSemaphore
 from typing import Any
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from horolog.domain.errors import InvalidSetting, SchemaMissing, StoreUnavailable
+from horolog.infrastructure.postgres.idle_connections import IdleConnections
 
 Row = tuple[Any, ...]
 Connection = psycopg.Connection[TupleRow]
@@ -47,7 +48,7 @@ def checked_namespace(namespace: str) -> str:
 
 
 class Database:
-    """A small pool of connections; ``size`` is the most that this process opens.
+    """A few connections, shared by threads; ``size`` is the most that are open at once.
 
     Nothing connects before the first use. Closing waits for nobody.
     """
@@ -73,15 +74,8 @@ class Database:
         # After a failover a pooled connection to the demoted node would refuse every write.
         kwargs.setdefault("target_session_attrs", "read-write")
         self._kwargs: dict[str, Any] = {**kwargs, "autocommit": True, "prepare_threshold": 0}
-        self._pool = ConnectionPool[Connection](
-            kwargs=self._kwargs,
-            min_size=0,
-            max_size=size,
-            open=False,
-            configure=_configure,
-            timeout=connect_timeout_s,
-            reconnect_timeout=0,
-        )
+        self._free = BoundedSemaphore(size)
+        self._idle = IdleConnections[Connection]()
 
     @property
     def connect_options(self) -> dict[str, Any]:
@@ -95,13 +89,20 @@ class Database:
         Raises ``StoreUnavailable`` (a service that is away, a read-only node, a time-out) or
         ``SchemaMissing``.
         """
-        self._pool.open()
-        with self.translated(), self._pool.connection(timeout=self._timeout_s) as connection:
-            try:
-                yield connection
-            except psycopg.errors.ReadOnlySqlTransaction:
-                connection.close()
-                raise
+        if not self._free.acquire(timeout=self._timeout_s):
+            raise StoreUnavailable(f"no connection was free within {self._timeout_s:g} s")
+        try:
+            with self.translated():
+                connection = self._idle.take() or self._connect()
+                try:
+                    yield connection
+                except psycopg.errors.ReadOnlySqlTransaction:
+                    connection.close()
+                    raise
+                finally:
+                    self._idle.give(connection)
+        finally:
+            self._free.release()
 
     def query(self, statement: sql.SQL | sql.Composed, params: Any = None) -> list[Row]:
         """All rows of one statement, in the binary format."""
@@ -128,9 +129,8 @@ class Database:
     def session(self) -> Generator[Connection]:
         """A connection of one's own outside the pool, for listening and for long reads."""
         with self.translated():
-            connection = psycopg.connect(**self._kwargs)
+            connection = self._connect()
             try:
-                _configure(connection)
                 yield connection
             finally:
                 connection.close()
@@ -149,8 +149,6 @@ class Database:
                 f"the database has no schema {self.namespace!r} of this release"
                 f" ({_one_line(error)}): run `horolog migrate`"
             ) from error
-        except PoolTimeout as error:
-            raise StoreUnavailable(self._unreachable()) from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise StoreUnavailable(f"Postgres is away: {_one_line(error)}") from error
         except (
@@ -160,15 +158,19 @@ class Database:
             raise StoreUnavailable(f"Postgres refuses: {_one_line(error)}") from error
 
     def close(self) -> None:
-        self._pool.close()
+        self._idle.close()
 
-    def _unreachable(self) -> str:
-        """Why no connection could be had: the pool swallows the reason, so ask once more."""
+    def _connect(self) -> Connection:
         try:
-            psycopg.connect(**self._kwargs).close()
-        except psycopg.Error as error:
-            return f"Postgres cannot be reached: {_one_line(error)}"
-        return f"no connection was free within {self._timeout_s} s"
+            connection = psycopg.connect(**self._kwargs)
+        except psycopg.OperationalError as error:
+            raise StoreUnavailable(f"Postgres cannot be reached: {_one_line(error)}") from error
+        try:
+            _configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 def _configure(connection: Connection) -> None:

@@ -12,7 +12,8 @@ from horolog.application.scanner.republishing import Look
 from horolog.application.scanner.serving import Next
 from horolog.application.scanner.sweep import Range
 from horolog.application.scanner.wheel import Entry
-from horolog.application.states import DueJob, DueOccurrence, ReadsDue
+from horolog.application.states import DueJob, DueOccurrence
+from horolog.domain.occurrence import OccurrenceState
 from horolog.infrastructure.postgres.arrays import (
     Floats,
     Instants,
@@ -22,6 +23,7 @@ from horolog.infrastructure.postgres.arrays import (
     Uuids,
 )
 from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.threaded import DedicatedThread
 
 # next_runs_fires and next_runs_looks, one range scan for each range; no locks.
@@ -51,7 +53,7 @@ class PostgresDueIndex:
     """As :class:`ReadsIndex`, :class:`ReadsDueRows`, :class:`ReadsLanes` and :class:`Extends`
     promise."""
 
-    def __init__(self, database: Database, states: ReadsDue, thread: DedicatedThread) -> None:
+    def __init__(self, database: Database, states: PostgresStates, thread: DedicatedThread) -> None:
         self._database = database
         self._states = states
         self._thread = thread
@@ -117,6 +119,9 @@ class PostgresDueIndex:
     async def known(self, ids: Sequence[UUID]) -> set[UUID]:
         rows = await self._thread.call(self._database.query, self._known, (Uuids(ids),))
         return {row[0] for row in rows}
+
+    async def unfinished(self, job_id: UUID, limit: int) -> list[OccurrenceState]:
+        return await self._thread.call(lambda: self._states.unfinished(job_id, limit=limit))
 
     async def extend(self, extensions: Sequence[Extension]) -> None:
         if not extensions:

@@ -1,4 +1,5 @@
-"""Listening for what comes due soon: a connection and a daemon thread of its own.
+"""Listening for news (what comes due soon, who is to stop): a connection and a daemon thread of its
+own.
 
 A connection that broke is made again, with growing pauses; whoever hears is told each time that it
 begins anew, for what was told meanwhile was told to nobody.
@@ -22,11 +23,12 @@ _LONGEST_PAUSE_S = 2.0
 
 
 class PostgresDueNews:
-    """As :class:`horolog.application.scanner.news.HearsNews` promises."""
+    """As :class:`horolog.application.scanner.news.HearsNews` promises, of one of the channels."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, channel: str = "due") -> None:
         self._database = database
-        self._channel = sql.Identifier(f"{database.namespace}_due")
+        self._channel = sql.Identifier(f"{database.namespace}_{channel}")
+        self._name = f"{channel}-news"
 
     async def hear(
         self, heard: Callable[[str], None], connected: Callable[[], None], stop: asyncio.Event
@@ -40,7 +42,7 @@ class PostgresDueNews:
                 loop.call_soon_threadsafe(function, *args)
 
         thread = Thread(
-            target=self._work, args=(call, heard, connected, ended), name="due-news", daemon=True
+            target=self._work, args=(call, heard, connected, ended), name=self._name, daemon=True
         )
         thread.start()
         try:

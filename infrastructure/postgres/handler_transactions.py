@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import AsyncConnection, Connection, sql
 from psycopg.rows import TupleRow
-from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from horolog.application.decision import Decision
 from horolog.application.log import Verdict
 from horolog.application.worker.transactions import CommitUnknown
 from horolog.domain.errors import StoreUnavailable
 from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.idle_connections import IdleConnections
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.packing import ARGUMENTS
 
@@ -40,32 +40,21 @@ _REFUSED = "HR001"
 class PostgresTransactions:
     """As :class:`horolog.application.worker.transactions.Transactions` promises.
 
-    ``size`` is the most connections of each kind; they are made when they are needed.
+    Connections are made when they are needed: as many as handlers run in transactions at once.
     """
 
-    def __init__(
-        self, database: Database, log: PostgresLog, *, size: int, connect_timeout_s: float = 5.0
-    ) -> None:
+    def __init__(self, database: Database, log: PostgresLog) -> None:
         self._log = log
         values = ", ".join(["%b"] * ARGUMENTS)
         self._put_down = database.sql(f"INSERT INTO :schema.at_commit VALUES ({values})")
-        self._timeout_s = connect_timeout_s
-        options: dict[str, Any] = {
-            "kwargs": database.connect_options,
-            "min_size": 0,
-            "max_size": size,
-            "open": False,
-            "timeout": connect_timeout_s,
-            "reconnect_timeout": 0,
-        }
-        self._pool = ConnectionPool[Connection[TupleRow]](**options)
-        self._async_pool = AsyncConnectionPool[AsyncConnection[TupleRow]](**options)
+        self._options = database.connect_options
+        self._idle = IdleConnections[Connection[TupleRow]]()
+        self._async_idle = IdleConnections[AsyncConnection[TupleRow]]()
 
     @contextmanager
     def begin(self) -> Generator["_Transaction"]:
-        self._pool.open()
-        with self._acquiring():
-            connection = self._pool.getconn(timeout=self._timeout_s)
+        with _connecting():
+            connection = self._idle.take() or Connection[TupleRow].connect(**self._options)
         try:
             transaction = _Transaction(connection, self._log, self._put_down)
             _drive(transaction.enter())
@@ -76,13 +65,14 @@ class PostgresTransactions:
                 raise
             _drive(transaction.leave(None))
         finally:
-            self._pool.putconn(connection)
+            self._idle.give(connection)
 
     @asynccontextmanager
     async def begin_async(self) -> AsyncGenerator["_AsyncTransaction"]:
-        await self._async_pool.open()
-        with self._acquiring():
-            connection = await self._async_pool.getconn(timeout=self._timeout_s)
+        with _connecting():
+            connection = self._async_idle.take()
+            if connection is None:
+                connection = await AsyncConnection[TupleRow].connect(**self._options)
         try:
             transaction = _AsyncTransaction(connection, self._log, self._put_down)
             await _drive_async(transaction.enter())
@@ -93,23 +83,20 @@ class PostgresTransactions:
                 raise
             await _drive_async(transaction.leave(None))
         finally:
-            await self._async_pool.putconn(connection)
+            self._async_idle.give(connection)
 
-    async def close(self) -> None:
-        self._pool.close()
-        await self._async_pool.close()
+    def close(self) -> None:
+        self._idle.close()
+        self._async_idle.close()
 
-    @contextmanager
-    def _acquiring(self) -> Generator[None]:
-        """Only getting the connection is ours to translate; a handler's errors stay its own."""
-        try:
-            yield
-        except PoolTimeout as error:
-            raise StoreUnavailable(
-                f"no connection for a transactional handler within {self._timeout_s:g} s"
-            ) from error
-        except psycopg.OperationalError as error:
-            raise StoreUnavailable(f"Postgres is away: {error}") from error
+
+@contextmanager
+def _connecting() -> Generator[None]:
+    """Only connecting is ours to translate; a handler's errors stay its own."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        raise StoreUnavailable(f"Postgres is away: {error}") from error
 
 
 class _Steering:

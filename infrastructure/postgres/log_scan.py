@@ -14,9 +14,12 @@ import psycopg
 from pydantic_core import from_json
 
 from horolog.application.verify.ports import IndexedRow, LoggedJob, StoredEvent
+from horolog.domain.log_events import OccurrencesPruned
 from horolog.domain.retry import Retry
 from horolog.infrastructure.postgres.arrays import Uuids
 from horolog.infrastructure.postgres.database import Connection, Database
+from horolog.infrastructure.postgres.rebuild.rebuilds import said_of_log
+from horolog.projections.pruned import Pruned
 
 _COLUMNS = "position, recorded_at, stream, version, topic, state"
 
@@ -102,6 +105,10 @@ class PostgresLogScan:
             (version, schedule_of(topic, bytes(state)))
             for version, topic, state in self._database.query(self._schedules, (job,))
         ]
+
+    def pruned(self) -> Pruned:
+        said = said_of_log(self._database)
+        return Pruned((at, event) for at, event in said if isinstance(event, OccurrencesPruned))
 
     @contextmanager
     def snapshot(self) -> Generator["PostgresSnapshot"]:

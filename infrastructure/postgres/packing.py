@@ -17,6 +17,7 @@ from psycopg.types.json import Jsonb
 from horolog.application.decision import Decision, GuardKind
 from horolog.application.log import Fences
 from horolog.domain.event import Event
+from horolog.domain.occurrence import Phase
 from horolog.infrastructure.postgres.arrays import (
     Booleans,
     Bytes,
@@ -31,10 +32,20 @@ from horolog.infrastructure.postgres.arrays import (
 
 T = TypeVar("T")
 
-ARGUMENTS = 47
+ARGUMENTS = 48
 """How many arguments the function takes."""
 
-_GUARDS: dict[GuardKind, int] = {"nothing": 0, "next_run": 1, "job": 2, "partition": 3}
+_GUARDS: dict[tuple[GuardKind, Phase | None], int] = {
+    ("nothing", None): 0,
+    ("next_run", None): 1,
+    ("job", None): 2,
+    ("partition", None): 3,
+    ("next_run", "scheduled"): 4,
+    ("next_run", "claimed"): 5,
+    ("next_run", "running"): 6,
+    ("next_run", "retrying"): 7,
+    ("next_run", "stopping"): 8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +73,11 @@ def packed(
     tokens: Mapping[int, int] = {} if fences is None else fences.tokens
     guards = [decision.guard for decision in decisions]
     return [
-        SmallInts([_GUARDS[guard.kind] for guard in guards]),
+        SmallInts([_GUARDS[guard.kind, guard.state] for guard in guards]),
         Uuids([guard.id for guard in guards]),
         Ints([guard.version for guard in guards]),
         Instants([guard.due for guard in guards]),
+        Ints([guard.attempt or 0 for guard in guards]),
         SmallInts([decision.partition for decision in decisions]),
         None if fences is None else fences.instance,
         SmallInts(list(tokens.keys())),

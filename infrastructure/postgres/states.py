@@ -15,7 +15,7 @@ from horolog.domain.job import JobState, JobStatus, fold
 from horolog.domain.job_events import DEFINING
 from horolog.domain.lanes import QueueLimit
 from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all, ordered
-from horolog.domain.occurrence_events import Claimed
+from horolog.domain.occurrence_events import Claimed, Lost, Replayed
 from horolog.infrastructure.postgres.arrays import Uuids
 from horolog.infrastructure.postgres.database import Database, Row
 
@@ -39,8 +39,8 @@ _UNFINISHED = f"""
     ORDER BY r.id LIMIT %(limit)s
 """
 
-# The primary keys of next_runs, jobs and events; the count uses next_runs_unfinished and stops
-# early.
+# The primary keys of next_runs and jobs; occurrence_events_fates; the count uses
+# next_runs_unfinished and stops early.
 _DUE = f"""
     SELECT {_INDEX}, {JOB_COLUMNS}, coalesce(n.fire_time, j.held_fire), coalesce(n.fires, j.fires),
            CASE WHEN r.kind = 'job' AND j.definition ->> 'overlap' IS NOT NULL
@@ -48,10 +48,15 @@ _DUE = f"""
                     SELECT FROM :schema.next_runs u
                     WHERE u.job_id = r.job_id AND u.kind <> 'job' LIMIT 1000) unfinished)
                 ELSE 0 END,
-           r.attempt > 0 AND r.state IN ('retrying', 'claimed') AND EXISTS (
-               SELECT FROM :schema.occurrence_events e
-               WHERE e.stream = r.id AND e.topic = 'occurrence.lost.1'
-                 AND e.version = r.version - CASE r.state WHEN 'claimed' THEN 1 ELSE 0 END),
+           CASE WHEN r.attempt > 0 THEN (
+               SELECT array_agg(e.topic ORDER BY e.version)
+               FROM :schema.occurrence_events e
+               WHERE e.stream = r.id AND e.topic IN ('occurrence.lost.1', 'occurrence.replayed.1'))
+           END,
+           CASE WHEN r.attempt > 0 AND j.definition -> 'retry' ->> 'max_elapsed' IS NOT NULL THEN (
+               SELECT max(e.recorded_at) FROM :schema.occurrence_events e
+               WHERE e.stream = r.id AND (e.version = 1 OR e.topic = 'occurrence.replayed.1'))
+           END,
            q.queue, q.most, q.rate
     FROM unnest(%b) AS wanted (id)
     JOIN :schema.next_runs r ON r.id = wanted.id
@@ -155,13 +160,17 @@ class PostgresStates:
 
 
 def _due(row: Row) -> DueJob | DueOccurrence:
-    index, job, (next_fire, job_fires, unfinished, lost) = row[:13], row[13:19], row[19:23]
-    limit = None if row[23] is None else QueueLimit(row[24], row[25])
+    index, job, (next_fire, job_fires, unfinished, fates, since) = row[:13], row[13:19], row[19:24]
+    limit = None if row[24] is None else QueueLimit(row[25], row[26])
     if index[4] == "job":
         state = job_of((*job, index[3], index[12]))
         return DueJob(state, cast("datetime", index[9]), unfinished, limit)
     state = job_of((*job, next_fire, job_fires))
-    return DueOccurrence(state, index_occurrence(index), index[9], index[11], lost, limit)
+    known = cast("list[str]", fates or [])
+    lost = Lost.topic in known
+    replayed = lost and known[-1] == Replayed.topic
+    run = index_occurrence(index)
+    return DueOccurrence(state, run, index[9], index[11], lost, replayed, since, limit)
 
 
 def job_of(row: Row) -> JobState:

@@ -118,6 +118,8 @@ class SimulatedLog:
                     and row.run.version == guard.version
                     # Without a due time it speaks of an occurrence.
                     and (row.due_at == guard.due if guard.due else row.run.kind != "job")
+                    and guard.state in (None, row.run.state)
+                    and guard.attempt in (None, row.run.attempt)
                 )
             case "job":
                 job, row = self.tables.jobs.get(guard.id), self.tables.next_runs.get(guard.id)

@@ -12,9 +12,11 @@ from horolog.application.verify.ports import IndexedRow, LoggedJob, StoredEvent
 from horolog.domain.event import read_event
 from horolog.domain.job import fold
 from horolog.domain.job_events import JobEvent, Registered, Rescheduled
+from horolog.domain.log_events import OccurrencesPruned
 from horolog.domain.retry import Retry
 from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.tables import StoredEvent as Kept
+from horolog.projections.pruned import Pruned
 
 
 class SimulatedLogScan:
@@ -57,6 +59,14 @@ class SimulatedLogScan:
                 case _:
                     pass
         return found
+
+    def pruned(self) -> Pruned:
+        said = (
+            (stored.position, read_event(stored.topic, stored.state))
+            for stored in self._tables.events
+            if stored.topic == OccurrencesPruned.topic
+        )
+        return Pruned((at, event) for at, event in said if isinstance(event, OccurrencesPruned))
 
     @contextmanager
     def snapshot(self) -> Generator["SimulatedSnapshot"]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from typing import cast
 from uuid import UUID
@@ -12,7 +13,7 @@ from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState, JobStatus, fold
 from horolog.domain.lanes import QueueLimit
 from horolog.domain.occurrence import OccurrenceState, Phase, evolve_all, ordered
-from horolog.domain.occurrence_events import Claimed, Lost, OccurrenceEvent
+from horolog.domain.occurrence_events import Claimed, Lost, OccurrenceEvent, Replayed
 from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.tables import IndexRow
 from horolog.projections.rows import JobRow
@@ -76,8 +77,12 @@ class SimulatedStates:
             occurrence = _occurrence(row)
             if occurrence.definition_version is not None:
                 job = replace(job, definition=self._definition_at(job.id, occurrence))
-            lost = self._lost(occurrence)
-            return DueOccurrence(job, occurrence, row.due_at, row.position, lost, self._limit(job))
+            lost, replayed, since = self._fate(occurrence)
+            if job.definition.retry.max_elapsed is None:
+                since = None
+            return DueOccurrence(
+                job, occurrence, row.due_at, row.position, lost, replayed, since, self._limit(job)
+            )
         asks = job.definition.overlap != "allow"
         unfinished = len(self.unfinished(job.id, limit=1000)) if asks else 0
         return DueJob(job, row.due_at, unfinished, self._limit(job))
@@ -92,13 +97,14 @@ class SimulatedStates:
         assert state is not None, f"job {job_id} has no events"
         return state.definition
 
-    def _lost(self, occurrence: OccurrenceState) -> bool:
-        """Whether the attempt before the present claim, or before the retry, was lost."""
-        if occurrence.state not in ("retrying", "claimed"):
-            return False
-        version = occurrence.version - (occurrence.state == "claimed")
+    def _fate(self, occurrence: OccurrenceState) -> tuple[bool, bool, datetime | None]:
+        """Whether an attempt of it was lost, whether it was replayed since, and when its first
+        attempt was claimed or it was replayed last."""
         events = self._tables.streams.get(occurrence.id, [])
-        return 0 < version <= len(events) and events[version - 1].topic == Lost.topic
+        fates = [event.topic for event in events if event.topic in (Lost.topic, Replayed.topic)]
+        lost = Lost.topic in fates
+        begun = [e.recorded_at for e in events if e.version == 1 or e.topic == Replayed.topic]
+        return lost, lost and fates[-1] == Replayed.topic, begun[-1] if begun else None
 
     def _job(self, row: JobRow) -> JobState:
         index = self._tables.next_runs.get(row.id)

@@ -8,7 +8,7 @@ import click
 
 from horolog.interface.cli.main import DONE, REFUSED, status_of
 from horolog.interface.cli.place import Place, at_a_place
-from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.rendering import Output, on_one_line
 
 if TYPE_CHECKING:
     from horolog.application.diagnosis import Finding
@@ -89,9 +89,9 @@ def _show(
     click.echo()
     for finding in found:
         mark = click.style("!", fg="red", bold=True) if finding.needs_attention else "·"
-        click.echo(f"{mark} {finding.what}")
+        click.echo(f"{mark} {on_one_line(finding.what)}")
         if finding.do:
-            click.echo(f"    {finding.do}")
+            click.echo(f"    {on_one_line(finding.do)}")
     if not any(finding.needs_attention for finding in found):
         click.echo(click.style("nothing needs attention", fg="green"))
 
@@ -120,7 +120,10 @@ def _store_fields(settings: "Settings", store: "StoreHealth | None") -> dict[str
         "unpublished": store.unpublished or "none",
         "unfinished": ", ".join(f"{w.count} {w.state} of {w.name}" for w in store.waiting)
         or "none",
-        "dead letters": ", ".join(f"{d.depth} of {d.owner or 'nobody'}" for d in store.dead_letters)
+        "dead letters": ", ".join(
+            f"{d.depth} of {d.owner}" if d.owner else f"{d.depth} without an owner"
+            for d in store.dead_letters
+        )
         or "none",
     }
 

@@ -38,7 +38,7 @@ from horolog.domain.occurrence_events import (
     Succeeded,
 )
 from horolog.domain.partition import PartitionEvent
-from horolog.interface.cli.rendering import text
+from horolog.interface.cli.rendering import on_one_line, text
 from horolog.interface.cli.schedule_text import schedule_text
 
 REMEMBERED = 10_000
@@ -76,7 +76,7 @@ class EventLines:
         event = recorded.event
         what = event.topic.rpartition(".")[0]
         colour = _COLOURS.get(what.rpartition(".")[2])
-        subject = self.subject(recorded)
+        subject = on_one_line(self.subject(recorded))
         local = recorded.recorded_at.astimezone()
         parts = [
             f"{recorded.position:>6}",
@@ -85,12 +85,12 @@ class EventLines:
             else local.isoformat(timespec="milliseconds"),
             click.style(f"{what:<24}", fg=colour),
             f"{subject:<16}",
-            particulars(event),
+            on_one_line(particulars(event)),
         ]
         if event.reason:
             parts.append(f"because {event.reason!r}")
         if event.actor and not self._short:
-            parts.append(click.style(f"by {event.actor}", dim=True))
+            parts.append(click.style(f"by {on_one_line(event.actor)}", dim=True))
         return " ".join(part for part in parts if part)
 
     def subject(self, recorded: LoggedEvent) -> str:
@@ -178,7 +178,8 @@ def _of_occurrence(event: Event) -> str:
         case Snoozed():
             return f"attempt {event.attempt} until {text(event.until)}"
         case DeadLettered():
-            return f"{event.cause}, {event.owner or 'nobody'}'s: {_short(event.error)}"
+            whose = f", {event.owner}'s" if event.owner else ""
+            return f"{event.cause}{whose}: {_short(event.error)}"
         case Skipped():
             return event.cause
         case Replayed():

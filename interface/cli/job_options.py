@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-RETRY = ("max_attempts", "retry_base", "retry_factor", "retry_cap", "retry_jitter")
+RETRY = (
+    "max_attempts",
+    "retry_base",
+    "retry_factor",
+    "retry_cap",
+    "retry_jitter",
+    "retry_max_elapsed",
+)
 POLICIES = (
     "queue",
     "priority",
@@ -28,6 +35,7 @@ POLICIES = (
     "catch_up_rate",
     "concurrency_limit",
     "rate_limit",
+    "on_unknown",
     "owner",
 )
 
@@ -40,7 +48,7 @@ _OPTIONS = [
     click.option("--timeout", type=float, metavar="S", help="The longest that a run may take."),
     click.option(
         "--overlap",
-        type=click.Choice(["allow", "skip", "buffer_one", "buffer_all"]),
+        type=click.Choice(["allow", "skip", "buffer_one", "buffer_all", "cancel_other"]),
         help="What a fire time does while a run is unfinished.  [default: allow]",
     ),
     click.option(
@@ -63,16 +71,31 @@ _OPTIONS = [
     click.option(
         "--rate-limit", type=float, metavar="N", help="Runs of one --concurrency-key a second."
     ),
+    click.option(
+        "--on-unknown",
+        type=click.Choice(["retry", "dead_letter"]),
+        help="When nobody can say whether a lost run took effect.  [default: retry]",
+    ),
     click.option("--owner", metavar="WHO", help="Who looks at its dead letters."),
     click.option("--label", "labels", multiple=True, metavar="K=V", help="Repeatable."),
     click.option(
-        "--max-attempts", "--retry-max-attempts", type=int, metavar="N", help="[default: 5]"
+        "--max-attempts",
+        "--retry-max-attempts",
+        type=int,
+        metavar="N",
+        help="The first try included.  [default: 5]",
     ),
     click.option("--retry-base", type=float, metavar="S", help="The first delay.  [default: 1]"),
     click.option("--retry-factor", type=float, metavar="F", help="Its growth.  [default: 2]"),
     click.option("--retry-cap", type=float, metavar="S", help="The longest.  [default: 3600]"),
     click.option(
         "--retry-jitter", type=float, metavar="F", help="0 to 1, added at random.  [default: 0.1]"
+    ),
+    click.option(
+        "--retry-max-elapsed",
+        type=float,
+        metavar="S",
+        help="No attempt begins later than so long after the first.",
     ),
 ]
 
@@ -81,6 +104,15 @@ def job_options(function: F) -> F:
     """Adds the options; the function gets them under their names."""
     for option in reversed(_OPTIONS):
         function = option(function)
+    return function
+
+
+def change_options_of_a_job(function: F) -> F:
+    """The same options for `job update`. Its help says no defaults: what is not given stays."""
+    function = job_options(function)
+    options: list[click.Option] = getattr(function, "__click_params__", [])
+    for option in options:
+        option.help = (option.help or "").partition("  [default: ")[0]
     return function
 
 
@@ -122,7 +154,7 @@ def read_payload(text: str) -> dict[str, Any]:
             raise InvalidPayload(f"--payload {text}: cannot be read: {error}") from None
     try:
         payload: object = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         shown = text if len(text) <= 40 else f"{text[:40]}…"
         raise InvalidPayload(f"--payload {shown!r} is not JSON: {error}") from None
     if not isinstance(payload, dict):

@@ -5,9 +5,10 @@ A job is named by its id or by its key, wherever one is asked for.
 
 import click
 
+from horolog.interface.cli.jobs_applying import apply
 from horolog.interface.cli.jobs_changing import backfill, cancel, pause, resume, trigger
 from horolog.interface.cli.jobs_defining import register, reschedule, update
-from horolog.interface.cli.jobs_reading import history, listing, show, upcoming
+from horolog.interface.cli.jobs_reading import changes, history, listing, show, upcoming
 from horolog.interface.cli.lazy_group import NamedGroup
 
 
@@ -18,9 +19,11 @@ def job() -> None:
 
 for command in (
     register,
+    apply,
     show,
     listing,
     upcoming,
+    changes,
     history,
     pause,
     resume,

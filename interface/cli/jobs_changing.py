@@ -68,7 +68,7 @@ def resume(
 def cancel(
     place: Place, output: Output, job: str, reason: str | None, expected_version: int | None
 ) -> None:
-    """End a job for good; what has not begun does not run."""
+    """End a job for good; what has not begun does not run, what runs is asked to stop."""
     with place.scheduler() as scheduler:
         identity = job_id(scheduler, job)
         changed = scheduler.cancel(identity, reason=reason, expected_version=expected_version)

@@ -4,11 +4,12 @@ from typing import Any
 
 import click
 
-from horolog.interface.cli.job_options import job_options, taken_policies
+from horolog.interface.cli.job_options import change_options_of_a_job, job_options, taken_policies
 from horolog.interface.cli.job_view import job_id, show_job
 from horolog.interface.cli.jobs_changing import change_options
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.schedule_difference import show_difference
 from horolog.interface.cli.schedule_options import schedule_options, taken_schedule
 
 
@@ -42,12 +43,17 @@ def register(place: Place, output: Output, name: str, **options: Any) -> None:
 @click.command()
 @click.argument("job", metavar="JOB")
 @schedule_options
+@click.option("--dry-run", is_flag=True, help="Only show which fire times would come and go.")
+@click.option("-n", "count", type=click.IntRange(1, 10_000), default=20, show_default=True,
+              help="How many fire times of each, with --dry-run.")  # fmt: skip
 @change_options
 @at_a_place
 def reschedule(
     place: Place,
     output: Output,
     job: str,
+    dry_run: bool,
+    count: int,
     expected_version: int | None,
     reason: str | None,
     **options: Any,
@@ -56,6 +62,9 @@ def reschedule(
     schedule = taken_schedule(options)
     assert schedule is not None
     with place.scheduler() as scheduler:
+        if dry_run:
+            show_difference(output, scheduler.compare(job, schedule, n=count))
+            return
         changed = scheduler.reschedule(
             job_id(scheduler, job), schedule, expected_version=expected_version, reason=reason
         )
@@ -64,7 +73,7 @@ def reschedule(
 
 @click.command()
 @click.argument("job", metavar="JOB")
-@job_options
+@change_options_of_a_job
 @change_options
 @at_a_place
 def update(

@@ -1,29 +1,38 @@
-"""The commands that look at jobs: show, list, upcoming, history."""
+"""The commands that look at jobs: show, list, upcoming, changes, history."""
+
+from typing import Any
 
 import click
 
 from horolog.interface.cli.event_listing import show_events
-from horolog.interface.cli.job_view import job_id, show_job
+from horolog.interface.cli.export import Files, exportable, pages
+from horolog.interface.cli.job_view import show_job
 from horolog.interface.cli.place import Place, at_a_place
-from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.rendering import Output, text
+from horolog.interface.cli.schedule_difference import show_month
+from horolog.interface.cli.schedule_options import aware_instant
 from horolog.interface.cli.schedule_text import schedule_text
 
 
 @click.command()
 @click.argument("job", metavar="JOB")
+@click.option("--as-of", metavar="T", help="As it was at that instant.")
 @at_a_place
-def show(place: Place, output: Output, job: str) -> None:
-    """Show a job as it is now."""
+def show(place: Place, output: Output, job: str, as_of: str | None) -> None:
+    """Show a job as it is now, or was at an instant."""
+    moment = None if as_of is None else aware_instant("--as-of", as_of)
     with place.scheduler() as scheduler:
-        show_job(output, scheduler.job(job))
+        show_job(output, scheduler.job(job, as_of=moment))
 
 
 @click.command("list")
 @click.option("--status", type=click.Choice(["active", "paused", "completed", "cancelled"]))
 @click.option("--name", metavar="NAME", help="Jobs of this handler.")
 @click.option("--label", metavar="K[=V]", help="Jobs with this label.")
+@click.option("--as-of", metavar="T", help="As they were at that instant.")
 @click.option("--after", metavar="ID", help="Go on after this job.")
-@click.option("--limit", type=int, default=100, show_default=True)
+@click.option("--limit", type=int, help="At most so many.  [default: 100; files: all]")
+@exportable
 @at_a_place
 def listing(
     place: Place,
@@ -31,20 +40,32 @@ def listing(
     status: str | None,
     name: str | None,
     label: str | None,
+    as_of: str | None,
     after: str | None,
-    limit: int,
+    limit: int | None,
+    files: Files,
 ) -> None:
     """List jobs, in the order of their ids."""
+    from horolog.application.answers.job import Job
+
+    moment = None if as_of is None else aware_instant("--as-of", as_of)
     with place.scheduler() as scheduler:
-        jobs = list(
-            scheduler.jobs(
+
+        def page(behind: Any, size: int) -> list[Job]:
+            return scheduler.jobs(
                 status=status,  # pyright: ignore[reportArgumentType] - a choice of the option
                 name=name,
                 label=label,
-                after=after,
-                limit=limit,
+                as_of=moment,
+                after=behind,
+                limit=size,
             )
-        )
+
+        if files:
+            files.write(output, pages(page, lambda job: job.id, after, limit), Job)
+            return
+        limit = limit or 100
+        jobs = page(after, limit)
     if output.as_json:
         output.document(jobs)
         return
@@ -64,20 +85,53 @@ def listing(
 @click.command()
 @click.argument("job", metavar="JOB")
 @click.option("-n", "count", type=click.IntRange(1, 10_000), default=10, show_default=True)
+@click.option("--month", is_flag=True, help="A picture of the first month, by day and hour.")
 @at_a_place
-def upcoming(place: Place, output: Output, job: str, count: int) -> None:
+def upcoming(place: Place, output: Output, job: str, count: int, month: bool) -> None:
     """The next fire times of a job, with their local times and what a clock change does."""
+    from horolog.domain.due_fires import due_at
+
     with place.scheduler() as scheduler:
-        fires = scheduler.upcoming(job_id(scheduler, job), count)
+        found = scheduler.job(job)
+        fires = scheduler.upcoming(found.id, count)
     if output.as_json:
         output.document(fires)
         return
+    columns, jittered = ["instant (UTC)", "local", "note"], found.schedule.jitter > 0
     output.table(
-        ["instant (UTC)", "local", "note"],
-        [(fire.at, fire.local, fire.note) for fire in fires],
+        [*columns, "due with jitter"] if jittered else columns,
+        [
+            (fire.at, fire.local, fire.note)
+            + ((due_at(found.schedule, found.id, fire.at),) if jittered else ())
+            for fire in fires
+        ],
         empty="no fire time ahead",
         whole=("instant (UTC)", "local"),
     )
+    if month:
+        show_month(found.schedule, fires)
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
+@click.option("--limit", type=int, default=1000, show_default=True)
+@at_a_place
+def changes(place: Place, output: Output, job: str, after: int, limit: int) -> None:
+    """Who changed a job: each field from which value to which, when and why."""
+    with place.scheduler() as scheduler:
+        found = scheduler.changes(job, after=after, limit=limit)
+    if output.as_json:
+        output.document(found)
+        return
+    for change in found:
+        why = f", because {change.reason!r}" if change.reason else ""
+        what = click.style(change.what.replace("_", " "), bold=True)
+        click.echo(f"{text(change.at)}  {what} by {change.actor}{why} (version {change.version})")
+        for field in change.fields:
+            before = "" if field.before is None else f"{text(field.before)} → "
+            if before or field.after not in (None, [], ""):
+                click.echo(f"    {field.field}: {before}{text(field.after)}")
 
 
 @click.command()

@@ -21,18 +21,28 @@ class Lazy(NamedTuple):
 
 
 class LazyGroup(click.Group):
-    """``sections``: a title for each, and its commands by name, in the order of the help."""
+    """``sections``: a title for each, and its commands by name, in the order of the help.
 
-    def __init__(self, *, sections: Mapping[str, Mapping[str, Lazy]], **attributes: object) -> None:
+    ``aliases`` are other names of commands, which the help does not show.
+    """
+
+    def __init__(
+        self,
+        *,
+        sections: Mapping[str, Mapping[str, Lazy]],
+        aliases: Mapping[str, str] | None = None,
+        **attributes: object,
+    ) -> None:
         super().__init__(**attributes)  # pyright: ignore[reportArgumentType]
         self.sections = sections
+        self._aliases = aliases or {}
         self._places = {name: lazy for part in sections.values() for name, lazy in part.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        lazy = self._places.get(cmd_name)
+        lazy = self._places.get(self._aliases.get(cmd_name, cmd_name))
         if lazy is None:
             return None
         module, _, attribute = lazy.place.partition(":")

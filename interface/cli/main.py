@@ -39,6 +39,7 @@ SECTIONS: Final = {
         "dead-letters": Lazy(f"{_CLI}.dead_letters:dead_letters", "What nobody will retry."),
         "queue": Lazy(f"{_CLI}.queues:queue", "Limits of queues, at once and a second."),
         "log": Lazy(f"{_CLI}.log:log", "The events, in their order."),
+        "audit": Lazy(f"{_CLI}.audit:audit", "What ran, what did not, and what was due when."),
     },
     "Running it": {
         "migrate": Lazy(f"{_CLI}.processes:migrate", "Create or upgrade the schema."),
@@ -46,6 +47,7 @@ SECTIONS: Final = {
         "worker": Lazy(f"{_CLI}.processes:worker", "One worker process."),
         "doctor": Lazy(f"{_CLI}.doctor:doctor", "What needs attention, and what to do."),
         "verify": Lazy(f"{_CLI}.verify:verify", "Check the whole log against the invariants."),
+        "projection": Lazy(f"{_CLI}.projection:projection", "Rebuild read models from the log."),
     },
 }
 
@@ -61,6 +63,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 cli = LazyGroup(
     name="horolog",
     sections=SECTIONS,
+    aliases={"jobs": "job", "occurrences": "occurrence", "schedules": "schedule"},
     help="An event-sourced job scheduler: every change in a job's life is an event in a log.",
     epilog="New here? `horolog demo`. Then `horolog dev`, and in a second terminal"
     " `horolog job register echo --every 2` and `horolog log --follow`.",
@@ -145,7 +148,9 @@ def _usage_line(error: click.UsageError) -> str:
 
 
 def _refuse(message: str, status: int) -> int:
-    click.echo(f"horolog: {' '.join(message.split())}", err=True)
+    from horolog.interface.cli.rendering import visible
+
+    click.echo(f"horolog: {visible(' '.join(message.split()))}", err=True)
     return status
 
 

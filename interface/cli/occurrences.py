@@ -1,16 +1,20 @@
 """`horolog occurrence`: the execution log, as people ask for it."""
 
+from typing import Any
+
 import click
 
 from horolog.interface.cli.event_listing import show_events
+from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import job_id, show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place
-from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.rendering import Output, text
 from horolog.interface.cli.schedule_options import aware_instant
 
 STATES = (
-    "scheduled", "claimed", "running", "retrying", "succeeded", "dead", "skipped", "discarded",
+    "scheduled", "claimed", "running", "stopping", "retrying", "succeeded", "dead", "skipped",
+    "discarded",
 )  # fmt: skip
 
 
@@ -35,7 +39,8 @@ def show(place: Place, output: Output, occurrence_id: str) -> None:
 @click.option("--until", metavar="T", help="Fire times before then.")
 @click.option("--newest-first", is_flag=True, help="In the reverse order.")
 @click.option("--after", metavar="ID", help="Go on after this occurrence.")
-@click.option("--limit", type=int, default=100, show_default=True)
+@click.option("--limit", type=int, help="At most so many.  [default: 100; files: all]")
+@exportable
 @at_a_place
 def listing(
     place: Place,
@@ -46,21 +51,33 @@ def listing(
     until: str | None,
     newest_first: bool,
     after: str | None,
-    limit: int,
+    limit: int | None,
+    files: Files,
 ) -> None:
     """List occurrences, in the order of their fire times."""
+    from horolog.application.answers.occurrence import Occurrence
+
+    begin = None if since is None else aware_instant("--since", since)
+    end = None if until is None else aware_instant("--until", until)
     with place.scheduler() as scheduler:
-        found = list(
-            scheduler.occurrences(
-                job_id=None if job is None else job_id(scheduler, job),
+        of_job = None if job is None else job_id(scheduler, job)
+
+        def page(behind: Any, size: int) -> list[Occurrence]:
+            return scheduler.occurrences(
+                job_id=of_job,
                 state=state,  # pyright: ignore[reportArgumentType] - a choice of the option
-                since=None if since is None else aware_instant("--since", since),
-                until=None if until is None else aware_instant("--until", until),
-                after=after,
-                limit=limit,
+                since=begin,
+                until=end,
+                after=behind,
+                limit=size,
                 newest_first=newest_first,
             )
-        )
+
+        if files:
+            files.write(output, pages(page, lambda one: one.id, after, limit), Occurrence)
+            return
+        limit = limit or 100
+        found = page(after, limit)
     if output.as_json:
         output.document(found)
         return
@@ -76,6 +93,35 @@ def listing(
     )  # fmt: skip
     if len(found) == limit:
         output.say(f"more: --after {found[-1].id}")
+
+
+@occurrence.command()
+@click.argument("occurrence_id", metavar="ID")
+@click.option("--reason", metavar="WHY", help="Why; it is kept in the log.")
+@at_a_place
+def cancel(place: Place, output: Output, occurrence_id: str, reason: str | None) -> None:
+    """Cancel one run: it does not begin, or it is asked to stop. Its job goes on."""
+    with place.scheduler() as scheduler:
+        show_occurrence(output, scheduler.cancel_occurrence(occurrence_id, reason=reason))
+
+
+@occurrence.command()
+@click.argument("occurrence_id", metavar="ID")
+@at_a_place
+def explain(place: Place, output: Output, occurrence_id: str) -> None:
+    """Why it is what it is: from the job's registration over claims and attempts to the outcome."""
+    with place.scheduler() as scheduler:
+        story = scheduler.explain(occurrence_id)
+    if output.as_json:
+        output.document(story)
+        return
+    state = click.style(story.state, bold=True)
+    click.echo(f"occurrence {story.occurrence_id} of {story.name} is {state}")
+    for step in story.steps:
+        since = "" if step.after_s is None else f"+{step.after_s:.3f} s"
+        click.echo(f"{text(step.at)}  {click.style(f'{since:>12}', dim=True)}  {step.what}")
+    if story.outlook:
+        click.echo(story.outlook)
 
 
 @occurrence.command()

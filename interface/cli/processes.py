@@ -38,7 +38,9 @@ def migrate(
     settings = place.settings()
     database = Database(settings.database_url(), settings.namespace)
     try:
-        applied = apply(database, partitions=partitions or PARTITIONS, grant_to=grant_to)
+        applied = apply(
+            database, partitions=PARTITIONS if partitions is None else partitions, grant_to=grant_to
+        )
     finally:
         database.close()
     if output.as_json:

@@ -2,10 +2,12 @@
 
 With ``--json`` standard output carries one document, or one object a line where the output is a
 stream, and nothing else. Times are ISO 8601 with their offset, durations are seconds. Colour and
-live views appear on a terminal only, and never where NO_COLOR is set (rich sees to that).
+live views appear on a terminal only, and never where NO_COLOR is set (rich sees to that). What
+users wrote (keys, owners, errors) commands no terminal and forges no line: see :func:`visible`.
 """
 
 import json
+import re
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +18,9 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of a line; not the tab and the new line."""
 
 PIPED_WIDTH = 400
 """Columns of a table that is not read on a terminal: nothing is folded for `grep` and `awk`."""
@@ -71,7 +76,8 @@ class Output:
         shown = {name: value for name, value in values.items() if value not in (None, "", {}, [])}
         width = max((len(name) for name in shown), default=0)
         for name, value in shown.items():
-            click.echo(f"{click.style(name.ljust(width), dim=True)}  {text(value)}")
+            lines = text(value).replace("\n", "\n" + " " * (width + 2))
+            click.echo(f"{click.style(name.ljust(width), dim=True)}  {lines}")
 
     @contextmanager
     def progress(self, what: str, total: float | None = None) -> Generator["Advances"]:
@@ -144,16 +150,25 @@ def text(value: object) -> str:
         return value.isoformat(timespec="milliseconds" if value.microsecond else "seconds")
     if isinstance(value, float):
         return f"{value:g}"
-    if isinstance(value, str):
-        return value
-    value = _plain(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    value = value if isinstance(value, str) else _plain(value)
+    return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def visible(words: str) -> str:
+    """The words with what would move the cursor or change the colours written out."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), words)
+
+
+def on_one_line(words: str) -> str:
+    """As :func:`visible`, with new lines and tabs written out too."""
+    return visible(words).replace("\n", "\\n").replace("\t", "\\t")
 
 
 _STATE_STYLES = {
     "active": "green",
     "succeeded": "green",
     "running": "cyan",
+    "stopping": "cyan",
     "claimed": "cyan",
     "retrying": "yellow",
     "paused": "yellow",

@@ -6,7 +6,7 @@ What they say is put into one of the schedule values, which does the checking.
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_OLD = "old_"
 KINDS = {"cron": "--cron", "every": "--every", "at": "--at", "in_": "--in", "rrule": "--rrule"}
 
 REFINING = {
@@ -31,7 +32,10 @@ OPTIONS = [
     click.option("--cron", metavar="E", help="Cron expression of 5 or 6 fields; needs --zone."),
     click.option("--every", type=float, metavar="S", help="An interval in seconds."),
     click.option("--at", metavar="T", help="An instant, ISO 8601; if naive, local to --zone."),
-    click.option("--in", "in_", type=float, metavar="S", help="An instant, in so many seconds."),
+    click.option(
+        "--in", "in_", type=click.FloatRange(min=0), metavar="S",
+        help="An instant, in so many seconds.",
+    ),
     click.option("--rrule", metavar="RULE", help="An RFC 5545 rule, FREQ=MONTHLY;…; needs --zone."),
     click.option("--zone", metavar="Z", help="The IANA zone of local times, like Europe/Berlin."),
     click.option("--anchor", metavar="T", help="Where --every or --rrule counts from."),
@@ -73,6 +77,26 @@ def schedule_options(function: F) -> F:
     for option in reversed(OPTIONS):
         function = option(function)
     return function
+
+
+def old_schedule_options(function: F) -> F:
+    """Adds the same options as ``--old-…``, for the other one of two schedules."""
+    own = getattr(function, "__click_params__", [])
+    function.__click_params__ = []  # pyright: ignore[reportFunctionMemberAccess]
+    options = cast("list[click.Option]", schedule_options(function).__click_params__)  # pyright: ignore[reportFunctionMemberAccess]
+    for option in options:
+        option.opts = [f"--old-{name.removeprefix('--')}" for name in option.opts]
+        option.name = f"{_OLD}{option.name}"
+        option.help = None
+    function.__click_params__ = [*own, *options]  # pyright: ignore[reportFunctionMemberAccess]
+    return function
+
+
+def taken_old_schedule(options: dict[str, Any]) -> "Schedule | None":
+    """As :func:`taken_schedule`, of the ``--old-…`` options; ``None`` where none is given."""
+    names = [name for name in options if name.startswith(_OLD)]
+    old = {name.removeprefix(_OLD): options.pop(name) for name in names}
+    return taken_schedule(old, required=False)
 
 
 def taken_schedule(options: dict[str, Any], *, required: bool = True) -> "Schedule | None":

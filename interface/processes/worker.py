@@ -2,8 +2,8 @@
 
     run_worker ─▶ WorkerLoop ─▶ Postgres (log, leases, transactions) and NATS (the ready queue)
 
-Threads: the event loop's, one for the log, one for cold reads, one for heartbeats, and those of the
-``def`` handlers.
+Threads: the event loop's, one for the log, one for cold reads, one for heartbeats, one that hears
+of runs that are to stop (with a connection of its own), and those of the ``def`` handlers.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from horolog.infrastructure.postgres.attempt_leases import (
     PostgresResults,
 )
 from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.due_news import PostgresDueNews
 from horolog.infrastructure.postgres.handler_transactions import PostgresTransactions
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import check_schema
@@ -55,7 +56,7 @@ async def run_worker(
     database = Database(database_url, namespace, size=5)
     log_thread, read_thread = DedicatedThread("horolog-log"), DedicatedThread("horolog-reads")
     log = PostgresLog(database)
-    transactions = PostgresTransactions(database, log, size=settings.transactions)
+    transactions = PostgresTransactions(database, log)
     ready = NatsReadySource(
         nats_url, namespace, worker.queues, settings=StreamSettings(ack_wait_s=settings.ack_wait_s)
     )
@@ -71,12 +72,13 @@ async def run_worker(
             transactions=transactions,
             results=PostgresResults(database),
             counts=PostgresCounts(database),
+            stops=PostgresDueNews(database, "stop"),
             clock=SystemClock(),
         )
         await WorkerLoop(worker, ports, settings, actor).run(stop)
     finally:
         await ready.close()
-        await transactions.close()
+        transactions.close()
         log_thread.close()
         read_thread.close()
         database.close()

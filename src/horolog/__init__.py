@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from horolog.application.answers.dead_letter import DeadLetter as DeadLetter
+    from horolog.application.answers.difference import Difference as Difference
     from horolog.application.answers.job import Job as Job
     from horolog.application.answers.logged_event import LoggedEvent as LoggedEvent
     from horolog.application.answers.occurrence import Occurrence as Occurrence
+    from horolog.application.answers.planned_run import PlannedRun as PlannedRun
+    from horolog.application.answers.zone_correction import ZoneCorrection as ZoneCorrection
     from horolog.application.commands.job_spec import JobSpec as JobSpec
     from horolog.application.worker.raised import Permanent as Permanent
     from horolog.application.worker.raised import Retryable as Retryable
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from horolog.domain.schedule import HolidayCalendar as HolidayCalendar
     from horolog.domain.schedule import Once as Once
     from horolog.domain.schedule import Schedule as Schedule
+    from horolog.domain.schedule import ScheduleDifference as ScheduleDifference
     from horolog.domain.schedule import Union as Union
     from horolog.interface.async_scheduler import AsyncScheduler as AsyncScheduler
     from horolog.interface.scheduler import Scheduler as Scheduler
@@ -57,6 +61,7 @@ _PLACES = {
     "Calendar": "domain.schedule",
     "Cron": "domain.schedule",
     "DeadLetter": "application.answers.dead_letter",
+    "Difference": "application.answers.difference",
     "Every": "domain.schedule",
     "FireTime": "domain.schedule",
     "HolidayCalendar": "domain.schedule",
@@ -73,12 +78,14 @@ _PLACES = {
     "Occurrence": "application.answers.occurrence",
     "Once": "domain.schedule",
     "Permanent": "application.worker.raised",
+    "PlannedRun": "application.answers.planned_run",
     "QueueUnavailable": "domain.errors",
     "Ref": "domain.reference",
     "Retry": "domain.retry",
     "Retryable": "application.worker.raised",
     "Run": "application.worker.run",
     "Schedule": "domain.schedule",
+    "ScheduleDifference": "domain.schedule",
     "Scheduler": "interface.scheduler",
     "SchemaMissing": "domain.errors",
     "SchemaTooNew": "domain.errors",
@@ -93,6 +100,7 @@ _PLACES = {
     "VersionConflict": "domain.errors",
     "Worker": "interface.worker",
     "WorkerSettings": "application.worker.settings",
+    "ZoneCorrection": "application.answers.zone_correction",
 }
 
 __all__ = [
@@ -100,6 +108,7 @@ __all__ = [
     "Calendar",
     "Cron",
     "DeadLetter",
+    "Difference",
     "Every",
     "FireTime",
     "HolidayCalendar",
@@ -116,12 +125,14 @@ __all__ = [
     "Occurrence",
     "Once",
     "Permanent",
+    "PlannedRun",
     "QueueUnavailable",
     "Ref",
     "Retry",
     "Retryable",
     "Run",
     "Schedule",
+    "ScheduleDifference",
     "Scheduler",
     "SchemaMissing",
     "SchemaTooNew",
@@ -136,6 +147,7 @@ __all__ = [
     "VersionConflict",
     "Worker",
     "WorkerSettings",
+    "ZoneCorrection",
 ]
 
 

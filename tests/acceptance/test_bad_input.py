@@ -42,7 +42,7 @@ REFUSED = {
     "a time that is none": (["job", "register", "echo", "--at", "tomorrow"], "'tomorrow'"),
     "a one-off in the past": (
         ["job", "register", "echo", "--at", "2020-01-01T00:00:00+00:00"],
-        "2020",
+        "Once(at='2020-01-01T00:00:00Z') has no fire time after",
     ),
     "an interval of nothing": (["job", "register", "echo", "--every", "0"], "0"),
     "a name that no handler can have": (["job", "register", "a b", "--every", "2"], "'a b'"),
@@ -61,6 +61,11 @@ REFUSED = {
         ["job", "register", "echo", "--every", "7", "--key", "taken"],
         "taken",
     ),
+    "a payload nested beyond measure": (
+        ["job", "register", "echo", "--at", LATER, "--payload", '{"a":' * 20_000],
+        "is not JSON",
+    ),
+    "a listing of nothing": (["job", "list", "--limit", "0"], "limit=0"),
     "a version that has passed": (
         ["job", "pause", "taken", "--expected-version", "7"],
         "version 1, not at 7",
@@ -82,6 +87,14 @@ WRONG_USAGE = {
     "a URL of something else": (
         ["job", "list", "--database-url", "mysql://localhost/x"],
         "mysql://localhost/x",
+    ),
+    "a moment before now": (["job", "register", "echo", "--in", "-5"], "--in"),
+    "no events at all": (["log", "--limit", "0"], "--limit"),
+    "no partitions": (["migrate", "--partitions", "0"], "partitions=0"),
+    "a namespace of Postgres's own": (["migrate", "--namespace", "pg_x"], "'pg_x'"),
+    "a setting that no scanner has": (
+        ["scanner", "--set", "leese_s=5"],
+        "leese_s: a scanner has no such setting; it has lease_s",
     ),
     "a namespace that cannot be one": (["job", "list", "--namespace", "A-b"], "'A-b'"),
 }

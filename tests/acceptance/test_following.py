@@ -34,6 +34,8 @@ def test_follow_chooses_by_topic_and_goes_on_after_a_position(horolog: Horolog) 
         "job.fires_skipped.1",
     }
     assert "job.paused.1" in horolog("log", "--topic", "no.such", status=1).err
+    followed = horolog("log", "--follow", "--after", "0", "--limit", "3", "--json").out
+    assert [json.loads(line)["position"] for line in followed.splitlines()] == [1, 2, 3]
 
 
 def test_sql_alone_answers_who_changed_this_job_when_and_why(

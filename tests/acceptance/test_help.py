@@ -67,6 +67,14 @@ def test_registration_offers_everything_that_a_job_can_be() -> None:
     assert choices(dict(leaves(cli))["job list"], "status") == get_args(JobStatus)
 
 
+def test_an_update_says_no_default_since_what_is_not_named_stays() -> None:
+    commands = dict(leaves(cli))
+    for name, says in (("job register", True), ("job update", False)):
+        options = [param for param in commands[name].params if isinstance(param, click.Option)]
+        assert any("[default: " in (option.help or "") for option in options) is says
+        assert all(option.help for option in options if not option.hidden)
+
+
 def test_help_answers_at_once() -> None:
     def seconds() -> float:
         begin = time.perf_counter()

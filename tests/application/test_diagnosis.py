@@ -105,10 +105,10 @@ def test_clocks_that_differ_are_told_with_their_side() -> None:
 
 
 def test_dead_letters_are_told_by_owner() -> None:
-    letters = [DeadLetterDepth("ann", 2, NOW), DeadLetterDepth(None, 1, NOW)]
+    letters = [DeadLetterDepth("the team", 2, NOW), DeadLetterDepth(None, 1, NOW)]
     told = attention(replace(WELL, dead_letters=letters))
-    assert "dead-letters list --owner ann" in told[0]
-    assert "of nobody: 1" in told[1]
+    assert "dead-letters list --owner 'the team', then" in told[0]
+    assert "without an owner: 1" in told[1]
 
 
 def test_looks_that_nobody_took_are_told() -> None:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
 
-from horolog.application.decision import Decision, Guard, NewEvent
+from horolog.application.decision import Decision, Guard, NewEvent, decide_on_occurrence
 from horolog.application.log import Fences
 from horolog.domain.errors import UnreadableEvent, VersionConflict
 from horolog.domain.job_events import Cancelled, Paused, PayloadChanged
-from horolog.domain.occurrence_events import Attempted, Discarded, Replayed, Skipped, Succeeded
+from horolog.domain.occurrence_events import (
+    Attempted,
+    CancelRequested,
+    Discarded,
+    Failed,
+    Replayed,
+    Skipped,
+    Stopped,
+    Succeeded,
+)
 
 if TYPE_CHECKING:
     from tests.contracts.conftest import Store, Story
@@ -124,6 +134,43 @@ def test_two_copies_of_one_decision_in_a_batch_are_one(story: Story, store: Stor
 
     assert verdicts == ["accepted", "conflict", "accepted"]
     assert [e.version for e in store.log.stream(claimed.id)] == [1, 2]
+
+
+def test_a_version_alone_is_not_enough_to_attempt_what_is_not_claimed(
+    story: Story, store: Store
+) -> None:
+    """A forged message names the version that a run is at, and calls it claimed."""
+    retry_at = store.now() + timedelta(hours=1)
+    waits = story.went_on(
+        story.claimed(story.registered()),
+        Attempted(attempt=1, lease=30.0),
+        Failed(attempt=1, kind="transport", error="refused", retry_at=retry_at),
+    )
+    claimed = story.claimed(story.registered())
+    for forged in (
+        replace(waits, state="claimed"),
+        replace(waits, state="running"),
+        replace(claimed, attempt=7),
+    ):
+        event = Attempted(attempt=forged.attempt, lease=30.0)
+        decision, _ = decide_on_occurrence(forged, [event])
+        assert story.append(decision) == ["conflict"]
+    assert len(store.log.stream(waits.id)) == 3
+    honest, _ = decide_on_occurrence(claimed, [Attempted(attempt=1, lease=30.0)])
+    assert story.append(honest) == ["accepted"]
+
+
+def test_a_run_that_is_asked_to_stop_stays_in_the_index_until_it_has_ended(
+    story: Story, store: Store
+) -> None:
+    running = story.went_on(story.claimed(story.registered()), Attempted(attempt=1, lease=30.0))
+    stopping = story.went_on(running, CancelRequested())
+    (indexed,) = store.states.unfinished(running.job_id)
+    assert (indexed.state, indexed.version, indexed.attempt) == ("stopping", 3, 1)
+    assert story.append(decide_on_occurrence(running, [Succeeded(attempt=1)])[0]) == ["conflict"]
+    story.went_on(stopping, Stopped(attempt=1, cause="cancelled"))
+    assert store.states.unfinished(running.job_id) == []
+    assert store.executions()[running.id] == "skipped"
 
 
 def test_what_wants_a_place_that_is_taken_is_refused_alone(story: Story, store: Store) -> None:

@@ -10,9 +10,19 @@ from horolog.application.decision import Decision, Guard, add_to_occurrence
 from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState
-from horolog.domain.job_events import Paused, Resumed
-from horolog.domain.occurrence import OccurrenceState, ordered
-from horolog.domain.occurrence_events import Attempted, Failed, Skipped, Succeeded
+from horolog.domain.job_events import Paused, PoliciesChanged, Resumed
+from horolog.domain.occurrence import OccurrenceState, decide_claim, ordered
+from horolog.domain.occurrence_events import (
+    Attempted,
+    DeadLettered,
+    Failed,
+    Lost,
+    Replayed,
+    Skipped,
+    Snoozed,
+    Succeeded,
+)
+from horolog.domain.origin import Origin
 from horolog.projections.rows import occurrence_next_run
 
 if TYPE_CHECKING:
@@ -190,3 +200,56 @@ def test_rows_of_a_refused_decision_are_not_written(story: Story, store: Store) 
     assert story.append(refused) == ["conflict"]
     assert store.executions() == {}
     assert store.states.occurrence(claimed.id) == claimed
+
+
+def test_a_loss_is_remembered_until_the_end_and_so_is_a_person_s_order(
+    story: Story, store: Store
+) -> None:
+    """A snooze, a failure or a recall after it tells nobody what the lost attempt did."""
+    now = store.now()
+    state = story.claimed(story.registered())
+    assert due_occurrence(store, state).lost is False
+    state = story.went_on(state, Attempted(attempt=1, lease=30.0), Lost(attempt=1, retry_at=now))
+    assert (due_occurrence(store, state).lost, due_occurrence(store, state).replayed) == (
+        True,
+        False,
+    )
+    for attempt in (2, 3):
+        claim = decide_claim(state, job_version=1, token=1, window_s=30, origin=Origin("leader"))
+        state = story.went_on(
+            state,
+            claim,
+            Attempted(attempt=attempt, lease=30.0),
+            Snoozed(attempt=attempt, until=now),
+        )
+        assert due_occurrence(store, state).lost
+    claim = decide_claim(state, job_version=1, token=1, window_s=30, origin=Origin("leader"))
+    dead = story.went_on(
+        state, claim, Attempted(attempt=4, lease=30.0), DeadLettered(cause="unknown_outcome")
+    )
+    again = story.went_on(dead, Replayed(at=now))
+    row = due_occurrence(store, again)
+    assert (row.lost, row.replayed) == (True, True)
+
+
+def test_the_beginning_of_a_budget_of_time_is_at_hand_where_a_job_has_one(
+    story: Story, store: Store
+) -> None:
+    job = story.registered()
+    state = story.went_on(
+        story.claimed(job),
+        Attempted(attempt=1, lease=30.0),
+        Failed(attempt=1, kind="transport", error="refused", retry_at=store.now()),
+    )
+    assert due_occurrence(store, state).since is None
+    changes = {"retry": {"max_elapsed": 60.0}}
+    assert story.append(story.changed(story.job(job.id), PoliciesChanged(changes=changes))) == [
+        "accepted"
+    ]
+    assert due_occurrence(store, state).since == store.log.stream(state.id)[0].recorded_at
+
+
+def due_occurrence(store: Store, state: OccurrenceState) -> DueOccurrence:
+    (row,) = store.states.due([state.id])
+    assert isinstance(row, DueOccurrence)
+    return row

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.domain.definition import OnUnknown
 from horolog.domain.errors import NotAllowed
 from horolog.domain.event import Event
 from horolog.domain.occurrence import (
     FINISHED,
     OccurrenceState,
+    decide_cancel,
     decide_claim,
     decide_discard,
     decide_failure,
@@ -19,6 +21,9 @@ from horolog.domain.occurrence import (
     decide_recall,
     decide_replay,
     decide_skip,
+    decide_snooze,
+    decide_stopped,
+    decide_unknown,
     evolve,
     evolve_all,
     ordered,
@@ -108,11 +113,80 @@ def lose(state: OccurrenceState) -> list[Event]:
     return list(decide_loss(state, retry=RETRY, on_unknown="retry", now=NOW, owner=None, origin=ME))
 
 
-def test_a_lost_attempt_of_unknown_effect_can_go_to_a_person_instead() -> None:
-    events = decide_loss(
-        running(), retry=RETRY, on_unknown="dead_letter", now=NOW, owner="x", origin=ME
+def test_a_lost_attempt_is_claimed_again_whatever_its_job_says_for_only_a_worker_can_ask() -> None:
+    for policy in ("retry", "dead_letter"):
+        [lost] = decide_loss(
+            running(), retry=RETRY, on_unknown=policy, now=NOW, owner="x", origin=ME
+        )
+        assert lost.model_dump()["retry_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("policy", "cause"), [("retry", "exhausted"), ("dead_letter", "unknown_outcome")]
+)
+def test_a_lost_attempt_that_was_the_last_one_goes_to_a_person(
+    policy: OnUnknown, cause: str
+) -> None:
+    once = Retry(max_attempts=1)
+    lost, dead = decide_loss(
+        running(), retry=once, on_unknown=policy, now=NOW, owner="x", origin=ME
     )
-    assert events[-1].model_dump()["cause"] == "unknown_outcome"
+    assert (lost.model_dump()["retry_at"], dead.model_dump()["cause"]) == (None, cause)
+
+
+def test_an_attempt_whose_forerunner_nobody_knows_of_can_go_to_a_person() -> None:
+    events = decide_unknown(running(), seconds=0.1, owner="x", origin=ME)
+    dead = evolve_all(running(), ONE, events)
+    assert dead is not None
+    assert (dead.state, events[-1].model_dump()["cause"]) == ("dead", "unknown_outcome")
+    assert decide_replay(dead, now=NOW, origin=ME)
+
+
+def stopping() -> OccurrenceState:
+    [request] = decide_cancel(running(), "cancelled", origin=ME)
+    return evolve(running(), ONE, request)
+
+
+def test_a_cancelled_run_goes_on_until_it_has_stopped() -> None:
+    state = stopping()
+    assert (state.state, state.attempt, state.look_after_s) == ("stopping", 1, 30)
+    assert not state.finished
+    assert decide_cancel(state, "cancelled", origin=ME) == []
+    ended = evolve_all(state, ONE, decide_stopped(state, seconds=1, origin=ME))
+    assert ended is not None
+    assert ended.state == "skipped"
+
+
+def test_a_run_that_ignores_its_cancellation_may_succeed() -> None:
+    assert evolve(stopping(), ONE, Succeeded(attempt=1)).state == "succeeded"
+
+
+@pytest.mark.parametrize("ending", ["fail", "hopeless", "lose", "snooze", "unknown"])
+def test_a_cancelled_run_is_not_tried_again_however_it_ends(ending: str) -> None:
+    events = {
+        "fail": lambda: fail(stopping()),
+        "hopeless": lambda: fail(stopping(), kind="argument"),
+        "lose": lambda: lose(stopping()),
+        "snooze": lambda: decide_snooze(stopping(), until=NOW, seconds=1, origin=ME),
+        "unknown": lambda: decide_unknown(stopping(), seconds=1, owner=None, origin=ME),
+    }[ending]()
+    ended = evolve_all(stopping(), ONE, events)
+    assert ended is not None
+    assert ended.state == "skipped"
+
+
+def test_what_has_not_begun_is_cancelled_at_once_and_what_has_ended_is_left_alone() -> None:
+    claimed = evolve(scheduled(), ONE, claim(scheduled()))
+    for state in (scheduled(), claimed):
+        assert [e.topic for e in decide_cancel(state, "overlap", origin=ME)] == [
+            "occurrence.skipped.1"
+        ]
+    assert decide_cancel(evolve(running(), ONE, Succeeded(attempt=1)), "overlap", origin=ME) == []
+
+
+def test_a_worker_whose_job_was_cancelled_says_so_before_its_run_has_stopped() -> None:
+    events = decide_stopped(running(), seconds=1, origin=ME)
+    assert [e.topic for e in events] == ["occurrence.cancel_requested.1", "occurrence.stopped.1"]
 
 
 def test_a_snooze_uses_up_no_attempt_of_the_budget() -> None:
@@ -157,7 +231,10 @@ def test_only_a_claim_whose_run_has_not_begun_is_recalled() -> None:
     assert decide_recall(running(), now=NOW, origin=ME) == []
 
 
-STEPS = ["claim", "attempt", "succeed", "fail", "lose", "snooze", "skip", "replay", "recall"]
+STEPS = [
+    "claim", "attempt", "succeed", "fail", "lose", "snooze", "unknown", "cancel", "stop", "skip",
+    "replay", "recall",
+]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(STEPS), max_size=60))
@@ -174,6 +251,7 @@ def test_any_order_of_what_can_happen_keeps_the_invariants(steps: list[str]) -> 
     assert successes in ([], [len(events) - 1])
     attempts_follow_their_claims(events)
     budget_is_kept(events)
+    cancelled_runs_are_not_tried_again(events)
 
 
 def happen(step: str, state: OccurrenceState) -> list[Event]:
@@ -182,18 +260,34 @@ def happen(step: str, state: OccurrenceState) -> list[Event]:
         return [claim(state)]
     if step == "attempt" and state.state == "claimed":
         return [Attempted(attempt=state.attempt, lease=30)]
-    if state.state == "running":
-        match step:
-            case "succeed":
-                return [Succeeded(attempt=state.attempt)]
-            case "fail":
-                return fail(state)
-            case "lose":
-                return lose(state)
-            case "snooze":
-                return [Snoozed(attempt=state.attempt, until=NOW)]
-            case _:
-                pass
+    if state.state in ("running", "stopping") and (ended := end(step, state)):
+        return ended
+    return order(step, state)
+
+
+def end(step: str, state: OccurrenceState) -> list[Event]:
+    """What a worker, or the leader in its place, says of a running attempt."""
+    match step:
+        case "succeed":
+            return [Succeeded(attempt=state.attempt)]
+        case "fail":
+            return fail(state)
+        case "lose":
+            return lose(state)
+        case "snooze":
+            return list(decide_snooze(state, until=NOW, seconds=1, origin=ME))
+        case "unknown":
+            return list(decide_unknown(state, seconds=1, owner=None, origin=ME))
+        case "stop":
+            return list(decide_stopped(state, seconds=1, origin=ME))
+        case _:
+            return []
+
+
+def order(step: str, state: OccurrenceState) -> list[Event]:
+    """What somebody orders from outside."""
+    if step == "cancel":
+        return list(decide_cancel(state, "cancelled", origin=ME))
     if step == "skip":
         return list(decide_skip(state, "cancelled", origin=ME))
     if step == "recall":
@@ -224,6 +318,15 @@ def budget_is_kept(events: list[Event]) -> None:
             assert failures <= RETRY.max_attempts
         elif event.topic == "occurrence.replayed.1":
             failures = 0
+
+
+def cancelled_runs_are_not_tried_again(events: list[Event]) -> None:
+    topics = [event.topic.split(".")[1] for event in events]
+    if "cancel_requested" in topics:
+        after = topics[topics.index("cancel_requested") + 1 :]
+        assert after in (
+            [], ["stopped"], ["succeeded"], ["failed", "skipped"], ["lost", "skipped"],
+        )  # fmt: skip
 
 
 def test_finished_states_are_the_ones_that_leave_the_index() -> None:

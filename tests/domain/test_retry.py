@@ -58,3 +58,15 @@ def test_a_downstream_that_says_when_is_believed() -> None:
 def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
         Retry.model_validate(wrong)
+
+
+def test_no_try_begins_later_than_the_longest_time_after_the_first() -> None:
+    retry = Retry(max_attempts=100, base=10, factor=1, jitter=0, max_elapsed=60)
+    since = datetime(2027, 1, 1, tzinfo=UTC)
+    at = [since + timedelta(seconds=seconds) for seconds in (50, 51)]
+    assert retry.next_try("transport", 1, UUID(int=1), at[0], since=since) == since + timedelta(
+        seconds=60
+    )
+    assert retry.next_try("transport", 1, UUID(int=1), at[1], since=since) is None
+    assert retry.next_try("transport", 1, UUID(int=1), at[1], after_s=9, since=since) is not None
+    assert retry.next_try("transport", 1, UUID(int=1), at[1]) is not None

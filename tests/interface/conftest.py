@@ -6,6 +6,7 @@ ask what a client sees of any state.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -110,6 +111,15 @@ class Stage:
         decision, _, claimed = decide_on_fires(job, due.due_at, [(before, event)], [])
         self.append(decision)
         return claimed[0]
+
+    def claim_due(self, job_id: UUID) -> OccurrenceState:
+        """The claim of the job's next fire time once that has come, as a leader makes it."""
+        job = self.states.job(job_id)
+        assert job is not None
+        assert job.next_fire is not None
+        while self.now() < job.next_fire:
+            time.sleep(0.01)
+        return self.claim_fire(job_id)
 
     def claim(self, occurrence: UUID) -> OccurrenceState:
         """The claim of an occurrence that was ordered, or is to be tried again."""

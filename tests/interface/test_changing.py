@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from threading import Barrier
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from horolog import (
     Retry,
     Scheduler,
     UnknownJob,
+    UnknownOccurrence,
     VersionConflict,
 )
 
@@ -109,14 +111,32 @@ def test_a_cancelled_job_runs_nothing_that_had_not_begun(
     states = {o.id: (o.state, o.reason) for o in scheduler.occurrences(job_id=job.id)}
     assert states == {
         claimed.id: ("skipped", "cancelled"),
-        running.id: ("running", None),
+        running.id: ("stopping", "gone"),
         retrying.id: ("skipped", "cancelled"),
         ordered.id: ("skipped", "cancelled"),
     }
     correlations = {e.correlation for e in scheduler.log() if e.reason == "gone"}
     assert len(correlations) == 1
     assert scheduler.cancel(job.id) == cancelled
+    running = replace(running, version=running.version + 1, state="stopping")
     assert stage.succeed(running).state == "succeeded"
+
+
+def test_one_run_is_cancelled_and_its_job_goes_on(scheduler: Scheduler, stage: Stage) -> None:
+    job = scheduler.register("a", schedule=Every(60))
+    claimed, running = stage.claim_fire(job.id), stage.attempt(stage.claim_fire(job.id))
+    assert scheduler.cancel_occurrence(claimed.id, reason="hung").state == "skipped"
+    assert scheduler.cancel_occurrence(running.id, reason="hung").state == "stopping"
+    assert scheduler.cancel_occurrence(str(running.id)).state == "stopping"
+    assert [o.id for o in scheduler.occurrences(state="stopping")] == [running.id]
+    (event,) = scheduler.log(topics="occurrence.cancel_requested.1")
+    assert (event.stream, event.reason, event.actor) == (running.id, "hung", "ann")
+    assert scheduler.job(job.id).status == "active"
+    ended = stage.succeed(stage.attempt(stage.claim_fire(job.id)))
+    with pytest.raises(NotAllowed, match="it is succeeded already"):
+        scheduler.cancel_occurrence(ended.id)
+    with pytest.raises(UnknownOccurrence):
+        scheduler.cancel_occurrence(uuid4())
 
 
 def test_a_cancellation_reaches_more_occurrences_than_one_append_takes(

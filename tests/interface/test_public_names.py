@@ -14,6 +14,7 @@ PUBLIC = [
     "Calendar",
     "Cron",
     "DeadLetter",
+    "Difference",
     "Every",
     "FireTime",
     "HolidayCalendar",
@@ -30,12 +31,14 @@ PUBLIC = [
     "Occurrence",
     "Once",
     "Permanent",
+    "PlannedRun",
     "QueueUnavailable",
     "Ref",
     "Retry",
     "Retryable",
     "Run",
     "Schedule",
+    "ScheduleDifference",
     "Scheduler",
     "SchemaMissing",
     "SchemaTooNew",
@@ -50,6 +53,7 @@ PUBLIC = [
     "VersionConflict",
     "Worker",
     "WorkerSettings",
+    "ZoneCorrection",
 ]
 
 

@@ -58,6 +58,8 @@ def test_what_is_not_set_has_a_default_and_an_empty_variable_is_not_set() -> Non
         ({"HOROLOG_NATS_URL": "nats://a:4222,b:4222"}, "HOROLOG_NATS_URL='b:4222'"),
         ({"HOROLOG_NAMESPACE": "Invoices"}, "HOROLOG_NAMESPACE='Invoices'"),
         ({"HOROLOG_NAMESPACE": 'x"; DROP'}, "HOROLOG_NAMESPACE="),
+        ({"HOROLOG_NAMESPACE": "pg_jobs"}, "Postgres keeps pg_"),
+        ({"HOROLOG_NAMESPACE": "information_schema"}, "Postgres keeps pg_"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_and_no_password_is_shown(

@@ -259,3 +259,35 @@ async def test_it_serves_tests_that_run_a_loop_themselves(worker: Worker) -> Non
     with SimulatedScheduler(worker, start=START) as scheduler:
         scheduler.register("report", schedule=Cron("0 * * * *", "UTC"))
         assert scheduler.advance(hours=2) == 2
+
+
+@pytest.mark.parametrize("catch_up", ["latest", "earliest", "all", "skip"])
+def test_jitter_is_no_lateness(catch_up: Any) -> None:
+    """Runs that begin later by their jitter, or by more than the window, are not missed ones."""
+    with SimulatedScheduler(start=START) as scheduler:
+        job = scheduler.register(
+            "report", schedule=Every(7200, jitter=7000), catch_up=catch_up, catch_up_window=60
+        )
+        scheduler.advance(days=1)
+        found = scheduler.occurrences(job_id=job.id)
+        assert len(found) >= 11
+        assert all(o.since == (o.jittered_at or o.fire_time) for o in found)
+        assert {e.topic for e in scheduler.history(job.id)} == {"job.registered.1"}
+        assert scheduler.verify().ok
+
+
+@pytest.mark.parametrize(("catch_up", "ran"), [("latest", 0), ("earliest", 1), ("all", 10)])
+def test_after_an_outage_a_fire_time_whose_jitter_has_not_passed_keeps_its_turn(
+    catch_up: Any, ran: int
+) -> None:
+    with SimulatedScheduler(start=START) as scheduler:
+        job = scheduler.register("report", schedule=Every(3600, jitter=3500), catch_up=catch_up)
+        last = START + timedelta(hours=11)
+        scheduler.outage(to=last)
+        assert scheduler.run_due() == ran
+        assert scheduler.job(job.id).next_run == last
+        scheduler.advance(minutes=59)
+        found = scheduler.occurrences(job_id=job.id, newest_first=True)[0]
+        assert found.fire_time == last
+        assert found.since == found.jittered_at
+        assert scheduler.verify().ok

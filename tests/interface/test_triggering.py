@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -82,6 +82,21 @@ def test_a_trigger_that_cannot_be_says_why(scheduler: Scheduler, stage: Stage) -
         with pytest.raises(InvalidPolicy, match="request_id="):
             scheduler.trigger(job.id, request_id=request)
     assert stage.events() == before
+
+
+@pytest.mark.parametrize("moment", ["2026-12-01T00:00:00+00:00", 5, date(2027, 1, 1)])
+def test_what_is_no_instant_is_refused_in_words(scheduler: Scheduler, moment: Any) -> None:
+    job, now = scheduler.register("a", schedule=Every(60)), datetime.now(UTC)
+    for asks in (
+        lambda: scheduler.trigger(job.id, at=moment),
+        lambda: scheduler.backfill(job.id, moment, now),
+        lambda: scheduler.backfill(job.id, now, moment),
+        lambda: scheduler.occurrences(since=moment),
+    ):
+        with pytest.raises(InvalidSchedule, match="give a datetime with a zone"):
+            asks()
+    with pytest.raises(InvalidPolicy, match="request_id='5'"):
+        scheduler.trigger(job.id, request_id=5)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_backfill_orders_the_fire_times_that_have_no_run(

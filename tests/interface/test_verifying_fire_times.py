@@ -17,7 +17,7 @@ import pytest
 
 from horolog import Calendar, Cron, Every, Once, Scheduler
 from horolog.application.verify import verify
-from horolog.domain.ids import occurrence_id
+from horolog.domain.ids import log_stream, occurrence_id
 from horolog.infrastructure.postgres.log_scan import PostgresLogScan
 from horolog.infrastructure.simulated.tables import StoredEvent, Tables
 from horolog.testing import SimulatedScheduler
@@ -297,6 +297,42 @@ def test_honest_schedules_of_all_kinds_have_nothing_to_say(play: Plays, schedule
     forged.scheduler.outage(days=2)
     forged.scheduler.advance(days=3)
     assert forged.said() == []
+
+
+@pytest.mark.parametrize("kept", [None, 2])
+def test_what_was_pruned_is_not_missed(play: Plays, kept: int | None) -> None:
+    forged = play()
+    job = job_of(forged)
+    ordered = forged.scheduler.trigger(job, at=forged.scheduler.now - 2 * MINUTE)
+    forged.scheduler.advance(minutes=2)
+    moved = forged.find("occurrence.claimed.1", 3)
+    pruned = [n for n in range(1, 5) if n != kept]
+    for minute in pruned:
+        forged.forget(occurrence_id(job, START + minute * MINUTE))
+    forged.forget(ordered.id)
+    assert forged.said() != []
+    forged.add(
+        log_stream("simulated"),
+        1,
+        "log.occurrences_pruned.1",
+        since=START,
+        until=START + 4.5 * MINUTE,
+        kept=[str(occurrence_id(job, START + kept * MINUTE))] if kept else [],
+        moves=[
+            {
+                "position": moved.position,
+                "append_position": moved.position,
+                "recorded_at": moved.recorded_at.isoformat(),
+                "job_id": str(job),
+                "fires": 4,
+                "next_fire": (START + 5 * MINUTE).isoformat(),
+            }
+        ],
+    )
+    assert [str(v) for v in forged.scheduler.verify().violations] == []
+    forged.forget(occurrence_id(job, START + 6 * MINUTE))
+    (said,) = forged.said()
+    assert f"{(START + 6 * MINUTE).isoformat()} of job {job} has no occurrence" in said
 
 
 def test_on_the_real_log_a_missing_fire_time_is_found(

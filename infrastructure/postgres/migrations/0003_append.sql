@@ -8,15 +8,17 @@
 -- done before: nothing under the lock waits for a network.
 --
 -- A decision is refused alone: its neighbours in the batch go on. guard_of says what it rests on:
---   0 nothing   1 a next_runs row at this version (and due time, where given)
+--   0 nothing   1 a next_runs row at this version (a job's: with this due time)
 --   2 a job at this version (0: it must not exist), its next fire time still this one, where given
 --   3 a partition at this version, unleased
+--   4 to 8: an occurrence's row at this version, scheduled, claimed, running, retrying or stopping,
+--   with this attempt as its last one
 -- Verdicts: 0 accepted, 1 a guard no longer holds or a version is taken, 2 a newer leader was elected,
 -- 3 a lane is full (see lanes_full).
 
 CREATE FUNCTION :schema.append(
     guard_of smallint[], guard_id uuid[], guard_version integer[], guard_due timestamptz[],
-    guard_partition smallint[],
+    guard_attempt integer[], guard_partition smallint[],
     fence_instance text, fence_partition smallint[], fence_token integer[],
     event_of integer[], event_stream uuid[], event_version integer[], event_topic text[],
     event_state bytea[], event_is_occurrence boolean[],
@@ -52,8 +54,8 @@ BEGIN
     END IF;
 
     SELECT coalesce(array_agg(g.item::integer), '{}') INTO refused
-    FROM unnest(guard_of, guard_id, guard_version, guard_due) WITH ORDINALITY
-         AS g (kind, id, version, due, item)
+    FROM unnest(guard_of, guard_id, guard_version, guard_due, guard_attempt) WITH ORDINALITY
+         AS g (kind, id, version, due, attempt, item)
     WHERE CASE g.kind
         WHEN 0 THEN false
         -- A job's row is decided on with its due time, always: what comes without one speaks of an
@@ -68,10 +70,16 @@ BEGIN
             (SELECT j.version FROM :schema.jobs j WHERE j.id = g.id), 0)
             OR (g.due IS NOT NULL AND NOT EXISTS (
                 SELECT FROM :schema.next_runs r WHERE r.id = g.id AND r.fire_time = g.due))
-        ELSE NOT EXISTS (
+        WHEN 3 THEN NOT EXISTS (
             SELECT FROM :schema.partitions p
             WHERE p.stream = g.id AND p.version = g.version
               AND (p.instance IS NULL OR p.lease_until < stamp OR p.instance = fence_instance))
+        -- The version alone would do for honest decisions. A forged message may name the version of a
+        -- run that is not claimed, or another attempt, and must not have that attempted.
+        ELSE NOT EXISTS (
+            SELECT FROM :schema.next_runs r
+            WHERE r.id = g.id AND r.version = g.version AND r.kind <> 'job' AND r.attempt = g.attempt
+              AND r.state = ('{scheduled,claimed,running,retrying,stopping}'::text[])[g.kind - 3])
         END;
 
     verdicts := array_fill(0::smallint, ARRAY[cardinality(guard_of)]);
@@ -211,6 +219,15 @@ BEGIN
         LOOP
             PERFORM pg_notify(:literal || '_due', news);
         END LOOP;
+    END IF;
+    -- Whoever runs what is to stop is told at once; its next heartbeat finds it all the same.
+    IF 'stopping' = ANY (put_state) THEN
+        PERFORM pg_notify(:literal || '_stop', ids)
+        FROM (SELECT string_agg(id::text, ' ') AS ids
+              FROM (SELECT n.id, (row_number() OVER () - 1) / 100 AS page
+                    FROM unnest(put_of, put_id, put_state) AS n (item, id, state)
+                    WHERE verdicts[n.item] = 0 AND n.state = 'stopping') pages
+              GROUP BY page) told;
     END IF;
     PERFORM pg_notify(:literal || '_log', '');
 END $$;

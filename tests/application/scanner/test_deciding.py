@@ -14,6 +14,8 @@ from horolog.application.scanner.deciding import (
     Terms,
     decide_job,
     decide_occurrence,
+    decide_others,
+    others_of,
 )
 from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.definition import JobDefinition
@@ -21,7 +23,7 @@ from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState
 from horolog.domain.job_events import Completed, FiresSkipped
 from horolog.domain.occurrence import OccurrenceState, Phase
-from horolog.domain.occurrence_events import Claimed, DeadLettered, Lost, Skipped
+from horolog.domain.occurrence_events import CancelRequested, Claimed, DeadLettered, Lost, Skipped
 from horolog.domain.origin import Origin
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Every, Once, Schedule
@@ -151,6 +153,36 @@ def test_an_occurrence_that_is_due_is_claimed_with_its_next_attempt(phase: Phase
 @pytest.mark.parametrize("phase", ["scheduled", "retrying", "claimed"])
 def test_what_has_not_begun_of_a_cancelled_job_does_not_run(phase: Phase) -> None:
     assert topics(decide_occurrence(occurrence(phase, status="cancelled"), TERMS)) == [Skipped]
+
+
+def test_a_lost_attempt_of_a_job_that_must_not_run_twice_is_claimed_again_to_be_asked_about() -> (
+    None
+):
+    row = occurrence("running", on_unknown="dead_letter")
+    assert topics(decide_occurrence(row, TERMS)) == [Lost]
+    last = occurrence("running", on_unknown="dead_letter", retry=Retry(max_attempts=1))
+    answer = decide_occurrence(last, TERMS)
+    assert topics(answer) == [Lost, DeadLettered]
+    assert isinstance(answer, Proposal)
+    assert answer.decision.dead_letters[0].cause == "unknown_outcome"
+
+
+def test_a_run_that_was_to_stop_and_whose_worker_died_is_over() -> None:
+    assert topics(decide_occurrence(occurrence("stopping"), TERMS)) == [Lost, Skipped]
+
+
+def test_the_run_before_is_cancelled_and_the_next_one_waits_for_its_end() -> None:
+    state = minutely(overlap="cancel_other")
+    answer = decide_job(due(state, unfinished=1), TERMS)
+    assert isinstance(answer, Later)
+    assert others_of(answer) == state
+    runs = [occurrence(phase).occurrence for phase in ("running", "claimed", "stopping")]
+    proposals = decide_others(state, runs, TERMS)
+    assert [topics(each) for each in proposals] == [[CancelRequested], [Skipped]]
+    assert {new.event.cause for each in proposals for new in each.decision.events} == {"overlap"}  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    alone = decide_job(due(state), TERMS)
+    assert topics(alone) == [Claimed]
+    assert others_of(alone) is None
 
 
 def test_an_attempt_whose_lease_ran_out_is_lost_and_retried() -> None:

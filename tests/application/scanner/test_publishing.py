@@ -86,6 +86,9 @@ class Nothing:
     async def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
         return []
 
+    async def unfinished(self, job_id: UUID, limit: int) -> list[OccurrenceState]:
+        return []
+
     async def known(self, ids: Sequence[UUID]) -> set[UUID]:
         return set()
 
@@ -191,6 +194,21 @@ async def test_a_time_out_is_repeated_as_it_was_under_the_same_id() -> None:
     await world.publish()
     assert sorted(world.queue.runs()) == sorted(ids)
     assert set(seen) == set(world.queue.ids), "no message went out under a second id"
+
+
+async def test_a_queue_that_takes_nothing_and_says_nothing_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.claim(300)
+    for _ in range(3):
+        world.queue.answer = lambda message: Receipt("unknown", detail="no answer within 5 s")
+        for _ in range(3):
+            await world.publishing.step()
+        world.queue.answer = lambda message: None
+        await world.publish()
+        world.claim(1)
+    assert caplog.text.count("did not take a message (no answer within 5 s)") == 3
 
 
 async def test_a_duplicate_that_the_queue_holds_is_believed() -> None:

@@ -96,6 +96,8 @@ class Bench:
         self._queue: asyncio.Queue[Message] = asyncio.Queue()
         self._jobs = 0
         self.loop: WorkerLoop | None = None
+        self.tell: Callable[[str], None] = lambda _: None
+        """Tells the worker which runs are to stop."""
 
     # The ports.
 
@@ -128,11 +130,25 @@ class Bench:
         self._answer()
         self.extended.append([occurrence for occurrence, _ in attempts])
         held: set[UUID] = set()
-        for occurrence, version in attempts:
+        cancelled: set[UUID] = set()
+        for occurrence, number in attempts:
             state = self.states.occurrence(occurrence)
-            if state is not None and state.version == version:
+            if (
+                state is not None
+                and state.attempt == number
+                and state.state in ("running", "stopping")
+            ):
                 held.add(occurrence)
-        return Extended(frozenset(held), frozenset())
+                if state.state == "stopping":
+                    cancelled.add(occurrence)
+        return Extended(frozenset(held), frozenset(cancelled))
+
+    async def hear(
+        self, heard: Callable[[str], None], connected: Callable[[], None], stop: asyncio.Event
+    ) -> None:
+        self.tell = heard
+        connected()
+        await stop.wait()
 
     def announce(self, details: dict[str, Any], for_s: float) -> None:
         self._answer()
@@ -174,7 +190,7 @@ class Bench:
         given = WorkerSettings(**settings)
         ports = WorkerPorts(
             ready=self, log=self, occurrences=self, leases=self, presence=self, transactions=self,
-            results=self, counts=self, clock=self.clock,
+            results=self, counts=self, stops=self, clock=self.clock,
         )  # fmt: skip
         self.loop = WorkerLoop(self.handlers, ports, given, "worker/test")
         stop = asyncio.Event()

@@ -156,6 +156,94 @@ async def test_an_error_whose_text_cannot_be_had_is_a_failure_all_the_same(bench
     assert bench.last(ready).error == "Broken: (its text cannot be had: ZeroDivisionError)"
 
 
+class _Ends(Exception):
+    """Reading it ends the process, if nobody is careful."""
+
+    def __str__(self) -> str:
+        raise SystemExit(9)
+
+
+class _EndsByItsAttributes(Exception):
+    @property
+    def sqlstate(self) -> str:
+        raise SystemExit(9)
+
+
+class _NeverAgain(Retryable):
+    def __init__(self) -> None:
+        super().__init__("no such time")
+        self.after = float("inf")
+
+
+class _Sleeps(Snooze):
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.seconds = float("nan")
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("error", [_Ends, _EndsByItsAttributes, _NeverAgain, _Sleeps])
+async def test_an_exception_that_cannot_be_read_is_a_failure_and_no_run_is_left_undecided(
+    bench: Any, error: type[Exception], is_async: bool
+) -> None:
+    if is_async:
+
+        @bench.handlers.handles("work")
+        async def work(run: Run) -> None:
+            raise error
+
+    else:
+
+        @bench.handlers.handles("work")
+        def work_in_thread(run: Run) -> None:
+            raise error
+
+    ready = bench.ready("work")
+    (message,) = await bench.work_off(ready)
+    assert bench.topics(ready) == ["claimed", "attempted", "failed"]
+    assert bench.last(ready).error.startswith(f"{error.__name__}: (it cannot be read: ")
+    assert message.said == ["done"]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_result_whose_own_code_ends_the_process_is_a_failure(
+    bench: Any, is_async: bool
+) -> None:
+    class Ends(dict[str, int]):
+        def items(self) -> Any:
+            raise SystemExit(9)
+
+        def __len__(self) -> int:
+            raise SystemExit(9)
+
+        def __iter__(self) -> Any:
+            raise SystemExit(9)
+
+    if is_async:
+
+        @bench.handlers.handles("work")
+        async def work(run: Run) -> Any:
+            return Ends(a=1)
+
+    else:
+
+        @bench.handlers.handles("work")
+        def work_in_thread(run: Run) -> Any:
+            return Ends(a=1)
+
+    ready = bench.ready("work")
+    (message,) = await bench.work_off(ready)
+    assert message.said == ["done"]
+
+
+@pytest.mark.parametrize("after", [float("nan"), float("inf"), -1.0, 1e300])
+def test_a_wait_that_no_calendar_has_is_refused_where_it_is_asked_for(after: float) -> None:
+    with pytest.raises(ValueError, match="from 0 to a year"):
+        Retryable("later", after=after)
+    with pytest.raises(ValueError, match="from 0 to a year"):
+        Snooze(after)
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [

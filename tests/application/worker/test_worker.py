@@ -381,3 +381,30 @@ async def test_a_stop_during_an_outage_ends_all_the_same(bench: Any, ran: list[s
         await bench.settled()
         stop.set()
     assert ran == []
+
+
+async def test_a_queue_has_no_more_runs_at_once_than_it_may_and_leaves_room_for_others(
+    bench: Any,
+) -> None:
+    running: dict[str, int] = {"slow": 0, "default": 0}
+    most = dict(running)
+    gate = asyncio.Event()
+
+    @bench.handlers.handles("work")
+    async def work(run: Run, queue: str) -> None:
+        running[queue] += 1
+        most[queue] = max(most[queue], running[queue])
+        await gate.wait()
+        running[queue] -= 1
+
+    slow = [bench.ready("work", {"queue": "slow"}, queue="slow") for _ in range(6)]
+    others = [bench.ready("work", {"queue": "default"}) for _ in range(6)]
+    for run in [*slow, *others]:
+        bench.publish(run)
+    async with bench.working(queue_limits={"slow": 2}):
+        await bench.until(lambda: running == {"slow": 2, "default": 6})
+        await bench.settled()
+        assert most == {"slow": 2, "default": 6}
+        gate.set()
+        await bench.until_ended(*slow, *others)
+    assert most["slow"] == 2

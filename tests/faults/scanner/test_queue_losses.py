@@ -63,6 +63,24 @@ async def test_a_store_directory_that_is_gone_costs_only_time(
     assert len(await stage.queued()) == 160
 
 
+async def test_a_store_directory_that_is_deleted_under_a_running_server_costs_only_time(
+    make_stage: MakeStage, own_servers: EmbeddedServers
+) -> None:
+    stage = staged(make_stage, own_servers)
+    async with stage.scanner(publish_timeout_s=1, look_interval_s=0.3) as signals:
+        jobs = stage.register(50)
+        await asyncio.wait_for(signals.reached("published", 50), 20)
+        await asyncio.to_thread(own_servers.wipe_jetstream)
+        # More than the server has a file open for: from there on it does not answer.
+        for _ in range(10):
+            jobs |= stage.register(10, payload={"blob": "x" * 120_000})
+        await asyncio.wait_for(signals.reached("stream_lost"), 20)
+        async with asyncio.timeout(20):
+            while len(await stage.queued()) < 150:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.1)
+    await stage.check_claims(jobs)
+
+
 async def test_a_stream_that_an_operator_deleted_is_made_and_filled_again(stage: "Stage") -> None:
     client, jetstream = await connect(stage.nats_url)
     async with stage.scanner(look_interval_s=0.2) as signals:

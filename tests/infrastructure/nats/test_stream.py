@@ -57,6 +57,30 @@ async def test_a_client_comes_back_after_a_restart_of_the_server(
     await client.close()
 
 
+async def test_a_worker_that_comes_after_the_files_were_deleted_makes_the_stream_anew(
+    own_servers: EmbeddedServers,
+) -> None:
+    found = own_servers.find()
+    assert found is not None
+    client, jetstream = await connect(found.nats_url)
+    stream = ReadyStream(jetstream, "t")
+    await stream.ensure_queue("default")
+    assert not await stream.drop_if_lost()
+    before = await stream.state()
+    await asyncio.to_thread(own_servers.wipe_jetstream)
+    await stream.ensure_queue("default")
+    after = await stream.state()
+    assert before is not None
+    assert after is not None
+    assert after.created != before.created
+    await jetstream.publish("t.ready.default", b"kept", timeout=5)
+    await asyncio.to_thread(own_servers.wipe_jetstream)
+    assert await stream.drop_if_lost()
+    assert await stream.state() is None
+    assert not await stream.drop_if_lost()
+    await client.close()
+
+
 async def test_many_processes_may_make_the_stream_and_its_consumers_at_once(
     nats_url: str, namespace: str
 ) -> None:

@@ -1,0 +1,30 @@
+"""Parts of one stream of the log in memory."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from horolog.application.log import Recorded
+from horolog.domain.job_events import Triggered
+from horolog.infrastructure.simulated.log import SimulatedLog
+
+
+class SimulatedStreams:
+    """As :class:`horolog.application.queries.audit_ports.ReadsStreams` promises."""
+
+    def __init__(self, log: SimulatedLog) -> None:
+        self._log = log
+
+    def of_topics(
+        self, stream: UUID, topics: Sequence[str], *, after: int = 0, limit: int = 1000
+    ) -> list[Recorded]:
+        events = self._log.stream(stream, after=after, limit=1_000_000)
+        return [one for one in events if one.event.topic in topics][:limit]
+
+    def order_of(self, occurrence_id: UUID) -> Recorded | None:
+        for stored in self._log.tables.events:
+            if stored.topic == Triggered.topic:
+                (recorded,) = self._log.stream(stored.stream, after=stored.version - 1, limit=1)
+                assert isinstance(recorded.event, Triggered)
+                if recorded.event.occurrence_id == occurrence_id:
+                    return recorded
+        return None

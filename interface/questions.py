@@ -1,0 +1,222 @@
+"""What the log answers beyond the present: who changed what, what ran, what did not, what was.
+
+The part of :class:`horolog.interface.scheduler.Scheduler` that only asks, and asks the log.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import cast, get_args
+from uuid import UUID
+
+from horolog.application.answers.change import Change
+from horolog.application.answers.execution import Execution
+from horolog.application.answers.explanation import Explanation
+from horolog.application.answers.index_entry import IndexEntry
+from horolog.application.answers.skip import Skip
+from horolog.application.answers.statistics import Statistics
+from horolog.application.queries import asking, past_index
+from horolog.application.queries.audit_ports import ExecutionChoice, JobChoice, SkipChoice
+from horolog.application.queries.changes import changes
+from horolog.application.queries.explaining import Explaining
+from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
+from horolog.application.queries.statistics import Grouping, bucket_of, statistics
+from horolog.domain.errors import InvalidSchedule
+from horolog.domain.failure import FailureKind
+from horolog.domain.ids import OccurrenceKind
+from horolog.domain.job_events import SkipCause
+from horolog.domain.occurrence import Phase
+from horolog.interface.filters import (
+    chosen_from,
+    chosen_label,
+    chosen_place,
+    chosen_state,
+    chosen_text,
+    chosen_time,
+)
+from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
+from horolog.interface.wiring import Client
+
+Label = str | tuple[str, str] | Mapping[str, str]
+
+
+class Questions:
+    """Asks the log of the namespace that ``_connected`` leads to."""
+
+    def changes(self, job_id: Identifier, *, after: int = 0, limit: int = 1000) -> list[Change]:
+        """Who changed a job (id or key), from which value to which, when and why; oldest first.
+
+        ``after`` is the version of the last change of the page before; ``limit`` is from 1 to
+        10,000. Raises ``UnknownJob``.
+        """
+        client = self._connected()
+        job = asking.find_job(client.states, job_id, as_uuid(job_id))
+        return changes(client.audit, client.past, job.id, after=chosen_place(after), limit=limit)
+
+    def explain(self, occurrence_id: Identifier) -> Explanation:
+        """The causal story of an occurrence, from the job's registration to its outcome.
+
+        ``str()`` of the answer is the story as text. Raises ``UnknownOccurrence``.
+        """
+        client = self._connected()
+        found = asking.find_occurrence(client.occurrences, occurrence_uuid(occurrence_id))
+        return Explaining(client.log, client.audit, client.context.namespace).explain(found)
+
+    def due_at(
+        self,
+        instant: datetime,
+        *,
+        after: Identifier | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> list[IndexEntry]:
+        """What the next-run index held at an instant (aware), by the time at which it was due.
+
+        Folded from the log as it was then: each active job with its next fire, each unfinished
+        occurrence. ``after`` is the id of the last entry of the page before. A page costs as much
+        as all of it: some seconds for 100,000 jobs.
+        """
+        return past_index.due_at(
+            self._connected().past,
+            past_moment("instant", instant),
+            after=None if after is None else occurrence_uuid(after),
+            limit=checked_limit(limit),
+        )
+
+    def executions(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        by_end: bool = False,
+        job_id: Identifier | None = None,
+        name: str | None = None,
+        queue: str | None = None,
+        label: Label | None = None,
+        owner: str | None = None,
+        state: Phase | None = None,
+        kind: OccurrenceKind | None = None,
+        failure: FailureKind | None = None,
+        worker: str | None = None,
+        after: Identifier | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> list[Execution]:
+        """What ran between two instants (aware), with when, by whom, how long and how late.
+
+        ``since`` and ``until`` speak of fire times; with ``by_end`` of the instants at which runs
+        ended, which finds a replay of an old one. ``name``, ``queue``, ``owner`` and ``label``
+        choose by the job as it is now, ``failure`` and ``worker`` by any attempt. In the order of
+        fire times, or of ends; ``after`` is the id of the last one of the page before, ``limit``
+        from 1 to 10,000. What was skipped did not run (see :meth:`skips`) and is left out unless
+        ``state`` asks for it, as is what was ordered and not claimed yet. A choice that fits few
+        runs is looked for piece by piece: narrow the time where it takes long.
+        """
+        wanted = ExecutionChoice(
+            _chosen_jobs(job_id, name, queue, owner, label),
+            chosen_time("since", since),
+            chosen_time("until", until),
+            by_end=by_end,
+            state=chosen_state(state),
+            kind=chosen_from("kind", kind, get_args(OccurrenceKind)),
+            failure=chosen_from("failure", failure, get_args(FailureKind)),
+            worker=chosen_text("worker", worker),
+        )
+        return self._connected().audit.executions(
+            wanted,
+            after=None if after is None else occurrence_uuid(after),
+            limit=checked_limit(limit),
+        )
+
+    def skips(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        job_id: Identifier | None = None,
+        name: str | None = None,
+        queue: str | None = None,
+        label: Label | None = None,
+        owner: str | None = None,
+        cause: SkipCause | None = None,
+        after: Identifier | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> list[Skip]:
+        """What did not run and why: dropped ranges and skipped runs with a fire time in between.
+
+        From ``since`` on and before ``until`` (aware), in the order of their last fire times.
+        ``after`` is the id of the last one of the page before; ``limit`` is from 1 to 10,000.
+        """
+        wanted = SkipChoice(
+            _chosen_jobs(job_id, name, queue, owner, label),
+            chosen_time("since", since),
+            chosen_time("until", until),
+            chosen_from("cause", cause, get_args(SkipCause)),
+        )
+        return self._connected().audit.skips(
+            wanted,
+            after=None if after is None else occurrence_uuid(after),
+            limit=checked_limit(limit),
+        )
+
+    def statistics(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        bucket_s: float = 86_400,
+        by: Grouping = "job",
+        job_id: Identifier | None = None,
+        name: str | None = None,
+        queue: str | None = None,
+        label: Label | None = None,
+        owner: str | None = None,
+        after: tuple[datetime, str] | None = None,
+        limit: int = 1000,
+    ) -> list[Statistics]:
+        """Runs, failures, durations and lateness of finished occurrences, in stretches of time.
+
+        By fire times from ``since`` on and before ``until`` (aware), in buckets of ``bucket_s``
+        whole seconds that count from 1970; ``by`` "job", "name" or "all". In the order of bucket
+        and group; ``after`` is these two of the last row of the page before. Raises
+        ``InvalidPolicy`` where more than 2,000,000 occurrences would have to be read.
+        """
+        begin = chosen_time("since", since)
+        if after is not None:
+            again = bucket_of(past_moment("after", after[0]), bucket_s)
+            begin = again if begin is None else max(begin, again)
+        wanted = ExecutionChoice(
+            _chosen_jobs(job_id, name, queue, owner, label), begin, chosen_time("until", until)
+        )
+        return statistics(
+            self._connected().audit.timings(wanted),
+            bucket_s=bucket_s,
+            by=cast("Grouping", chosen_from("by", by, get_args(Grouping))),
+            after=after,
+            limit=limit,
+        )
+
+    def _connected(self) -> Client:
+        raise NotImplementedError
+
+
+def past_moment(name: str, moment: datetime) -> datetime:
+    """An aware instant, in UTC; ``InvalidSchedule`` for one without a zone."""
+    found = chosen_time(name, moment)
+    if found is None:
+        raise InvalidSchedule(f"{name}: give an instant, such as 2027-03-01T08:00:00+00:00")
+    return found
+
+
+def _chosen_jobs(
+    job_id: Identifier | None,
+    name: str | None,
+    queue: str | None,
+    owner: str | None,
+    label: Label | None,
+) -> JobChoice:
+    identity: UUID | None = None if job_id is None else job_uuid(job_id)
+    return JobChoice(
+        identity,
+        chosen_text("name", name),
+        chosen_text("queue", queue),
+        chosen_text("owner", owner),
+        chosen_label(label),
+    )

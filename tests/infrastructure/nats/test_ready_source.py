@@ -1,0 +1,49 @@
+"""Taking from the ready queue: the consumers have what the worker needs, whoever made them."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from nats.js import JetStreamContext
+
+from horolog.infrastructure.nats.connection import connect
+from horolog.infrastructure.nats.ready_source import NatsReadySource
+from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings
+
+
+@pytest.fixture
+async def jetstream(nats_url: str) -> AsyncGenerator[JetStreamContext]:
+    client, jetstream = await connect(nats_url)
+    yield jetstream
+    await client.close()
+
+
+@pytest.mark.parametrize("queues", [None, ["a"]])
+async def test_a_consumer_that_a_scanner_made_gets_the_workers_ack_wait(
+    jetstream: JetStreamContext, nats_url: str, namespace: str, queues: list[str] | None
+) -> None:
+    """Or a delivery that died with its worker would be back after the scanner's 30 seconds."""
+    scanner = ReadyStream(jetstream, namespace)
+    await scanner.ensure_queue("a", keep=True)
+    source = NatsReadySource(nats_url, namespace, queues, settings=StreamSettings(ack_wait_s=3))
+    await source.start()
+    pulling = asyncio.create_task(source.pull(1))
+    try:
+        assert await ack_wait_s(scanner) == 3
+        for delete in (
+            lambda: jetstream.delete_consumer(scanner.name, "a"),
+            lambda: jetstream.delete_stream(scanner.name),
+        ):
+            await delete()
+            await scanner.ensure_queue("a", keep=True)
+            async with asyncio.timeout(10):
+                while await ack_wait_s(scanner) != 3:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.02)
+    finally:
+        pulling.cancel()
+        await source.close()
+
+
+async def ack_wait_s(stream: ReadyStream) -> float | None:
+    info = await stream.jetstream.consumer_info(stream.name, "a")
+    return info.config.ack_wait

@@ -6,6 +6,7 @@ retry) is told and needs none.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 from shlex import quote
 
 from horolog.application.health import COUNT_LIMIT, QueueHealth, StoreHealth
@@ -113,6 +114,16 @@ def _lateness(store: StoreHealth) -> Iterator[Finding]:
             f" nobody has looked: {_count(store.overdue_looks)}",
             "see whether a scanner leads their partitions",
         )
+    if store.slot_waits:
+        yield Finding(f"fires that wait for a slot of a full lane: {_count(store.slot_waits)}")
+    for scanner in store.alive("scanner"):
+        held, full = scanner.details.get("held_back"), scanner.details.get("full_queues")
+        if isinstance(held, int) and held and isinstance(full, list) and full:
+            names = ", ".join(str(name) for name in cast("list[object]", full))
+            yield Finding(
+                f"scanner {scanner.instance} holds back {held} due fires: the workers of {names}"
+                " have enough for now"
+            )
     if store.unpublished:
         yield Finding(f"claims not known to be in the queue yet: {_count(store.unpublished)}")
 

@@ -59,12 +59,25 @@ class Follower:
 
 
 @dataclass(frozen=True, slots=True)
+class Lateness:
+    """How late the last fires were, in seconds from when they were meant to begin."""
+
+    count: int = 0
+    p50_s: float = 0.0
+    p99_s: float = 0.0
+    worst_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class StoreHealth:
     """Postgres, as the namespace's tables tell it. Durations are seconds.
 
     ``clock_offset_s``: how far the database's clock is ahead of this machine's, to within half the
     ``round_trip_s``. ``late_fires`` of ``lateness_s`` at most: rows of the index that are due and
-    not claimed. ``overdue_looks``: claims and attempts whose window or lease has ended unnoticed.
+    not claimed. ``claims_late`` and ``starts_late`` are of the last fires' first attempts, to the
+    claim and to the start of the handler. ``slot_waits``: fires that wait for a slot of a full
+    lane; ``slots_taken``: those in use. ``overdue_looks``: claims and attempts whose window or
+    lease has ended unnoticed.
     """
 
     server: str
@@ -86,6 +99,10 @@ class StoreHealth:
     waiting: list[Waiting] = field(default_factory=list[Waiting])
     followers: list[Follower] = field(default_factory=list[Follower])
     counters: Mapping[str, int] = field(default_factory=dict[str, int])
+    claims_late: Lateness = Lateness()
+    starts_late: Lateness = Lateness()
+    slot_waits: int = 0
+    slots_taken: int = 0
 
     def alive(self, role: str) -> list[Instance]:
         return [one for one in self.instances if one.alive and one.role == role]

@@ -9,6 +9,7 @@ from horolog.application.health import (
     DeadLetterDepth,
     Follower,
     Instance,
+    Lateness,
     StoreHealth,
     Waiting,
 )
@@ -56,6 +57,43 @@ _UNPUBLISHED = """
         LIMIT 10000) d
 """
 
+# occurrence_events_position from its end, then its primary key: the last events, however long the
+# log. A first claim says when it was meant to begin; only what happened of late is spoken of.
+_RECENT_LATENESS = """
+    WITH recent AS MATERIALIZED (
+        SELECT e.stream, e.version, e.topic, e.recorded_at, e.state
+        FROM :schema.occurrence_events e ORDER BY e.position DESC LIMIT 3000
+    ), claims AS (
+        SELECT c.stream, c.version, c.recorded_at, :schema.decoded(c.state) AS said
+        FROM recent c WHERE c.topic = 'occurrence.claimed.1'
+          AND c.recorded_at > clock_timestamp() - interval '15 minutes'
+    ), starts AS (
+        SELECT a.recorded_at, :schema.decoded(c.state) AS said
+        FROM recent a JOIN :schema.occurrence_events c
+          ON c.stream = a.stream AND c.version = a.version - 1 AND c.topic = 'occurrence.claimed.1'
+        WHERE a.topic = 'occurrence.attempted.1'
+          AND a.recorded_at > clock_timestamp() - interval '15 minutes'
+    ), late AS (
+        SELECT stage, greatest(0, extract(epoch FROM
+                   recorded_at - coalesce(said ->> 'due', said ->> 'fire_time')::timestamptz)) AS s
+        FROM (SELECT 'claim' AS stage, recorded_at, said FROM claims
+              UNION ALL SELECT 'start', recorded_at, said FROM starts) both_stages
+        WHERE (said ->> 'attempt')::int = 1 AND coalesce(said ->> 'kind', '') <> 'backfill'
+    )
+    SELECT count(s), coalesce(percentile_cont(0.5) WITHIN GROUP (ORDER BY s), 0)::float8,
+           coalesce(percentile_cont(0.99) WITHIN GROUP (ORDER BY s), 0)::float8,
+           coalesce(max(s), 0)::float8
+    FROM (VALUES ('claim'), ('start')) AS stages (stage) LEFT JOIN late USING (stage)
+    GROUP BY stage ORDER BY stage
+"""
+
+# next_runs_lanes and lane_slots, bounded.
+_LANES = """
+    SELECT (SELECT count(*) FROM (SELECT FROM :schema.next_runs
+                                  WHERE lane IS NOT NULL LIMIT %(limit)s) waits),
+           (SELECT count(*) FROM (SELECT FROM :schema.lane_slots LIMIT %(limit)s) slots)
+"""
+
 _PARTITIONS = """
     SELECT CASE WHEN lease_until >= clock_timestamp() THEN instance END AS leader, count(*)
     FROM :schema.partitions GROUP BY leader
@@ -99,6 +137,8 @@ class PostgresHealth:
         server, offset_s, round_trip_s = self._clock()
         (late, lateness_s) = self._one(_LATE)
         position = log_position(self._database)
+        slot_waits, slots_taken = self._one(_LANES)
+        claims_late, starts_late = (Lateness(*row) for row in self._all(_RECENT_LATENESS))
         leaders: dict[str | None, int] = dict(self._all(_PARTITIONS))
         return StoreHealth(
             server=server,
@@ -120,6 +160,10 @@ class PostgresHealth:
             waiting=[Waiting(*row) for row in self._all(_WAITING)],
             followers=[Follower(name, at, position - at) for name, at in self._all(_FOLLOWERS)],
             counters=dict(self._all(_COUNTERS)),
+            claims_late=claims_late,
+            starts_late=starts_late,
+            slot_waits=slot_waits,
+            slots_taken=slots_taken,
         )
 
     def _clock(self) -> tuple[str, float, float]:

@@ -38,7 +38,7 @@ class IndexRow:
 
     @property
     def fires_at(self) -> datetime | None:
-        """When it is to be looked at as a fire; ``None`` where it waits for a slot, or is a look."""
+        """When it is due as a fire; ``None`` while it waits for a slot, and for a look."""
         if self.run.look:
             return None
         return self.due_at if self.lane is None else self.turn

@@ -1,8 +1,6 @@
 """`horolog doctor`: what there is to see, what needs attention, and what to do about it."""
 
-import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,11 +10,8 @@ from horolog.interface.cli.rendering import Output, on_one_line
 
 if TYPE_CHECKING:
     from horolog.application.diagnosis import Finding
-    from horolog.application.health import QueueHealth, StoreHealth
-    from horolog.domain.errors import HorologError
+    from horolog.application.health import Instance, Lateness, QueueHealth, StoreHealth
     from horolog.interface.settings import Settings
-
-T = TypeVar("T")
 
 
 @click.command()
@@ -27,10 +22,11 @@ def doctor(place: Place, output: Output) -> int:
     Exits 1 if something needs attention, 3 if a service is away.
     """
     from horolog.application.diagnosis import findings
+    from horolog.interface.cli.looks import look_at_queue, look_at_store
 
     settings = place.settings()
-    store, store_error = _looked_at(lambda: _store(settings))
-    queue, queue_error = _looked_at(lambda: _queue(settings))
+    store, store_error = look_at_store(settings)
+    queue, queue_error = look_at_queue(settings)
     found = findings(
         store, queue, store_error=str(store_error or ""), queue_error=str(queue_error or "")
     )
@@ -49,33 +45,6 @@ def doctor(place: Place, output: Output) -> int:
         if error is not None:
             return status_of(error)
     return REFUSED if any(finding.needs_attention for finding in found) else DONE
-
-
-def _looked_at(look: Callable[[], T]) -> "tuple[T | None, HorologError | None]":
-    """What there was to see, or why nothing was."""
-    from horolog.domain.errors import HorologError
-
-    try:
-        return look(), None
-    except HorologError as error:
-        return None, error
-
-
-def _store(settings: "Settings") -> "StoreHealth":
-    from horolog.infrastructure.postgres.database import Database
-    from horolog.infrastructure.postgres.health import PostgresHealth
-
-    database = Database(settings.database_url(), settings.namespace)
-    try:
-        return PostgresHealth(database).store_health()
-    finally:
-        database.close()
-
-
-def _queue(settings: "Settings") -> "QueueHealth":
-    from horolog.infrastructure.nats.health import NatsHealth
-
-    return asyncio.run(NatsHealth(settings.nats_url(), settings.namespace).queue_health())
 
 
 def _show(
@@ -113,9 +82,14 @@ def _store_fields(settings: "Settings", store: "StoreHealth | None") -> dict[str
         "partitions": f"{store.partitions}, of which {store.unowned} without a leader",
         "leaders": leaders,
         "last claims": f"at most {max(late_s) * 1000:.1f} ms late" if late_s else None,
+        "claimed": _late(store.claims_late),
+        "started": _late(store.starts_late),
         "late fires": f"{store.late_fires}, the oldest by {store.lateness_s:.3f} s"
         if store.late_fires
         else "none",
+        "waiting for a slot": store.slot_waits or None,
+        "held back": sum(_details(scanners, "held_back")) or None,
+        "in the time wheel": sum(_details(scanners, "wheel")) or None,
         "overdue looks": store.overdue_looks or "none",
         "unpublished": store.unpublished or "none",
         "unfinished": ", ".join(f"{w.count} {w.state} of {w.name}" for w in store.waiting)
@@ -126,6 +100,20 @@ def _store_fields(settings: "Settings", store: "StoreHealth | None") -> dict[str
         )
         or "none",
     }
+
+
+def _late(late: "Lateness") -> str | None:
+    """How late the last fires were, from their nominal times."""
+    if not late.count:
+        return None
+    return (
+        f"of the last {late.count}, half within {late.p50_s * 1000:.1f} ms, 99 % within"
+        f" {late.p99_s * 1000:.1f} ms, all within {late.worst_s * 1000:.1f} ms"
+    )
+
+
+def _details(scanners: "list[Instance]", name: str) -> list[int]:
+    return [value for one in scanners if isinstance(value := one.details.get(name), int)]
 
 
 def _queue_fields(queue: "QueueHealth | None") -> dict[str, Any]:

@@ -46,6 +46,7 @@ SECTIONS: Final = {
         "scanner": Lazy(f"{_CLI}.processes:scanner", "One scanner process."),
         "worker": Lazy(f"{_CLI}.processes:worker", "One worker process."),
         "doctor": Lazy(f"{_CLI}.doctor:doctor", "What needs attention, and what to do."),
+        "metrics": Lazy(f"{_CLI}.metrics:metrics", "The same as Prometheus' text."),
         "verify": Lazy(f"{_CLI}.verify:verify", "Check the whole log against the invariants."),
         "projection": Lazy(f"{_CLI}.projection:projection", "Rebuild read models from the log."),
     },

@@ -356,7 +356,8 @@ class Scheduler(Questions):
         returns the list. Fire times that still lie ahead of the job are its schedule's.
 
         Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a range
-        that is empty, has no zone, or holds more than 100,000 fire times, ``InvalidPolicy``.
+        that is empty, has no zone, or holds more than 100,000 fire times, ``InvalidPolicy``,
+        ``VersionConflict`` where ``definition="current"`` and another schedule comes meanwhile.
         """
         asked = Backfill(start=start, end=end, **options)
         orders, identity = self._connected().orders, job_uuid(job_id)

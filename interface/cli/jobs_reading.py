@@ -8,7 +8,7 @@ from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import show_job
 from horolog.interface.cli.place import Place, at_a_place
-from horolog.interface.cli.rendering import Output, text
+from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_difference import show_month
 from horolog.interface.cli.schedule_options import aware_instant
 from horolog.interface.cli.schedule_text import schedule_text
@@ -127,11 +127,12 @@ def changes(place: Place, output: Output, job: str, after: int, limit: int) -> N
     for change in found:
         why = f", because {change.reason!r}" if change.reason else ""
         what = click.style(change.what.replace("_", " "), bold=True)
-        click.echo(f"{text(change.at)}  {what} by {change.actor}{why} (version {change.version})")
+        who = f"by {on_one_line(change.actor)}{why} (version {change.version})"
+        click.echo(f"{text(change.at)}  {what} {who}")
         for field in change.fields:
             before = "" if field.before is None else f"{text(field.before)} → "
             if before or field.after not in (None, [], ""):
-                click.echo(f"    {field.field}: {before}{text(field.after)}")
+                click.echo(on_one_line(f"    {field.field}: {before}{text(field.after)}"))
 
 
 @click.command()

@@ -124,6 +124,9 @@ class Scheduler(Questions):
         concurrency_key: str | None = None,
         concurrency_limit: int | None = None,
         on_unknown: OnUnknown = "retry",
+        start_within: float | None = None,
+        finish_within: float | None = None,
+        expect_success_by: float | None = None,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
         reason: str | None = None,
@@ -154,6 +157,9 @@ class Scheduler(Questions):
             concurrency_key=concurrency_key,
             concurrency_limit=concurrency_limit,
             on_unknown=on_unknown,
+            start_within=start_within,
+            finish_within=finish_within,
+            expect_success_by=expect_success_by,
             owner=owner,
             labels=labels,
             reason=reason,
@@ -471,9 +477,7 @@ class Scheduler(Questions):
             asking.find_job(self._connected().states, job_id, as_uuid(job_id)), n
         )
 
-    def compare(
-        self, job_id: Identifier, schedule: Schedule, *, n: int = 20
-    ) -> ScheduleDifference:
+    def compare(self, job_id: Identifier, schedule: Schedule, *, n: int = 20) -> ScheduleDifference:
         """What :meth:`reschedule` would change: fire times kept, added and removed, from now on.
 
         Compares the next ``n`` (1 to 10,000) of each schedule, as far as both were looked at.

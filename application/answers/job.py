@@ -42,6 +42,9 @@ class Job:
     concurrency_key: str | None
     concurrency_limit: int | None
     on_unknown: OnUnknown
+    start_within: float | None
+    finish_within: float | None
+    expect_success_by: float | None
     owner: str | None
     labels: Mapping[str, str]
     partition: int
@@ -71,6 +74,9 @@ class Job:
             concurrency_key=definition.concurrency_key,
             concurrency_limit=definition.concurrency_limit,
             on_unknown=definition.on_unknown,
+            start_within=definition.start_within,
+            finish_within=definition.finish_within,
+            expect_success_by=definition.expect_success_by,
             owner=definition.owner,
             labels=definition.labels,
             partition=state.partition,

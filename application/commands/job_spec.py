@@ -23,6 +23,9 @@ class Policies(TypedDict, total=False):
     catch_up_rate: float
     concurrency_limit: int | None
     on_unknown: OnUnknown
+    start_within: float | None
+    finish_within: float | None
+    expect_success_by: float | None
     owner: str | None
     labels: Mapping[str, str]
 
@@ -44,8 +47,11 @@ class JobSpec:
     them a second. Jobs that share a ``concurrency_key`` are kept in one partition, and at most
     ``concurrency_limit`` of them run at once. ``on_unknown`` is what follows when a worker died in
     a run and nobody, not even the handler's ``reconcile``, can say whether it took effect: it runs
-    again ("retry"), or a person decides ("dead_letter"). ``owner`` is who looks at the dead
-    letters. ``replace`` changes the job that has the key where it differs, instead of refusing.
+    again ("retry"), or a person decides ("dead_letter"). ``start_within`` and ``finish_within`` are
+    deadlines, in seconds after the fire time, and ``expect_success_by`` is how long the job may be
+    without any success: the log says it once (``deadline.missed``) for each run, or each such time,
+    that misses one. ``owner`` is who looks at the dead letters. ``replace`` changes the job that
+    has the key where it differs, instead of refusing.
     """
 
     name: str
@@ -65,6 +71,9 @@ class JobSpec:
     concurrency_key: str | None = None
     concurrency_limit: int | None = None
     on_unknown: OnUnknown = "retry"
+    start_within: float | None = None
+    finish_within: float | None = None
+    expect_success_by: float | None = None
     owner: str | None = None
     labels: Mapping[str, str] | None = None
     reason: str | None = None

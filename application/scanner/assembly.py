@@ -24,6 +24,7 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import ReadsIndex, Sweep
 from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.watching import ReadsMisses, Watching
 from horolog.application.scanner.wheel import Wheel
 
 
@@ -47,6 +48,7 @@ class Adapters:
     leases: Leases
     queue: SeesQueue
     news: HearsNews
+    misses: ReadsMisses
     clock: Clock
 
 
@@ -96,7 +98,13 @@ def assemble(
         leases=adapters.leases, log=adapters.elections,
         clock=clock, time=time, settings=settings, signals=signals, details=details,
     )  # fmt: skip
+    watching = Watching(
+        territory,
+        misses=adapters.misses, appends=adapters.log,
+        clock=clock, settings=settings, signals=signals,
+    )  # fmt: skip
     parts = Parts(
-        territory, agenda, outbox, leadership, sweep, claiming, publishing, republishing, looking
-    )
+        territory, agenda, outbox, leadership, sweep, claiming, publishing, republishing, looking,
+        watching,
+    )  # fmt: skip
     return Scanner(parts, adapters.news, clock, settings, signals, details)

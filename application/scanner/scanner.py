@@ -1,4 +1,4 @@
-"""The scanner: six loops over one state, each of which repeats one step.
+"""The scanner: seven loops over one state, each of which repeats one step.
 
     leadership   renews leases, elects, releases          every third of a lease
     sweep        reads the index into the agenda          every sweep, and on news
@@ -6,6 +6,7 @@
     publishing   empties the outbox into the queue        when there is something in it
     republishing what a leader or the queue left out      after a takeover, after a loss
     looking      ended windows and leases                 every look
+    watching     missed deadlines                         every second, by one scanner for all
 
 A step that finds the store or the queue away is repeated after a pause; nothing is lost by that,
 only late. Every other failure is a defect and ends the process, whose partitions others take over.
@@ -29,6 +30,7 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import Sweep
 from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.watching import Watching
 from horolog.application.scanner.wheel import Entry
 from horolog.domain.errors import HorologError, QueueUnavailable, StoreUnavailable
 
@@ -51,6 +53,7 @@ class Parts:
     publishing: Publishing
     republishing: Republishing
     looking: Looking
+    watching: Watching
 
 
 class Scanner:
@@ -95,6 +98,7 @@ class Scanner:
             group.create_task(self._repeat(self._claim_full, self._wakes["claim_full"]))
             group.create_task(self._repeat(self._republish, self._wakes["republish"]))
             group.create_task(self._repeat(self._look, self._still))
+            group.create_task(self._repeat(self.parts.watching.step, self._still))
             group.create_task(self._repeat(self._publish, self._wakes["publish"]))
             group.create_task(self._repeat(self._mark, self._still))
             group.create_task(self._listen())

@@ -35,6 +35,9 @@ POLICIES = (
     "catch_up_rate",
     "concurrency_limit",
     "on_unknown",
+    "start_within",
+    "finish_within",
+    "expect_success_by",
     "owner",
 )
 
@@ -71,6 +74,13 @@ _OPTIONS = [
         "--on-unknown",
         type=click.Choice(["retry", "dead_letter"]),
         help="When nobody can say whether a lost run took effect.  [default: retry]",
+    ),
+    click.option(
+        "--start-within", type=float, metavar="S", help="A run is late that begins later."
+    ),
+    click.option("--finish-within", type=float, metavar="S", help="A run is late that ends later."),
+    click.option(
+        "--expect-success-by", type=float, metavar="S", help="Say so when nothing succeeds so long."
     ),
     click.option("--owner", metavar="WHO", help="Who looks at its dead letters."),
     click.option("--label", "labels", multiple=True, metavar="K=V", help="Repeatable."),

@@ -31,7 +31,9 @@ def show(place: Place, output: Output, job: str, as_of: str | None) -> None:
 @click.option("--label", metavar="K[=V]", help="Jobs with this label.")
 @click.option("--as-of", metavar="T", help="As they were at that instant.")
 @click.option("--after", metavar="ID", help="Go on after this job.")
-@click.option("--limit", type=int, help="At most so many.  [default: 100; files: all]")
+@click.option(
+    "--limit", type=click.IntRange(1), help="At most so many.  [default: 100; files: all]"
+)
 @exportable
 @at_a_place
 def listing(

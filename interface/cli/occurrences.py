@@ -39,7 +39,9 @@ def show(place: Place, output: Output, occurrence_id: str) -> None:
 @click.option("--until", metavar="T", help="Fire times before then.")
 @click.option("--newest-first", is_flag=True, help="In the reverse order.")
 @click.option("--after", metavar="ID", help="Go on after this occurrence.")
-@click.option("--limit", type=int, help="At most so many.  [default: 100; files: all]")
+@click.option(
+    "--limit", type=click.IntRange(1), help="At most so many.  [default: 100; files: all]"
+)
 @exportable
 @at_a_place
 def listing(

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test lint typecheck bench torture check clean
+.PHONY: help demo test kill-points lint typecheck bench torture check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -33,6 +33,9 @@ lint: $(STAMP) ## ruff: style and mistakes
 
 typecheck: $(STAMP) ## basedpyright, strict
 	@$(BIN)/basedpyright
+
+kill-points: $(STAMP) ## kill -9 at every point of the path, and the table of what became of it
+	@$(BIN)/python tests/faults/kill_points/run.py
 
 bench: $(STAMP) ## what it costs, beside the limit of the same server in the same run
 	@$(BIN)/python bench/schedules.py

@@ -75,6 +75,11 @@ def _store(store: StoreHealth) -> Iterator[Finding]:
             f" {letters.oldest.isoformat(timespec='seconds')}",
             f"horolog dead-letters list{option}, then replay or discard",
         )
+    if store.missed_deadlines:
+        yield Finding(
+            f"deadlines missed in the last 24 hours: {_count(store.missed_deadlines)}",
+            "horolog log --topic deadline.missed.1 says which",
+        )
     for follower in store.followers:
         if follower.lag:
             yield Finding(f"follower {follower.name} is {follower.lag} positions behind the log")

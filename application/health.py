@@ -98,6 +98,8 @@ class StoreHealth:
     dead_letters: list[DeadLetterDepth] = field(default_factory=list[DeadLetterDepth])
     waiting: list[Waiting] = field(default_factory=list[Waiting])
     followers: list[Follower] = field(default_factory=list[Follower])
+    missed_deadlines: int = 0
+    """In the last 24 hours."""
     counters: Mapping[str, int] = field(default_factory=dict[str, int])
     claims_late: Lateness = Lateness()
     starts_late: Lateness = Lateness()

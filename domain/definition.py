@@ -23,18 +23,23 @@ MAX_PAYLOAD_BYTES = 128 * 1024
 """The largest payload, as JSON. It travels in every message; keep large things elsewhere."""
 
 
+Deadline = Annotated[float, Field(gt=0, le=366 * 86_400, allow_inf_nan=False)]
+
+
 class JobDefinition(BaseModel):
     """Everything of a job that a user states; times are seconds.
 
     ``overlap`` decides what happens to a fire time while an earlier run of the job is unfinished:
     it runs too, it is dropped, it waits (the latest one, or up to ``overlap_max`` in order), or the
-    earlier run is cancelled and it follows as soon as that has ended.
-    ``catch_up`` decides which of the fire times missed during an outage still run,
-    ``catch_up_window`` how late a run may start at all, ``catch_up_rate`` how many of a backlog are
-    claimed each second. ``on_unknown`` is what becomes of a run whose attempt was lost where nobody
-    can say whether it took effect. ``concurrency_key`` keeps jobs that share it in one partition;
-    at most ``concurrency_limit`` of them (of the job's own runs, where it has no key) hold a claim
-    or run at once, and at most ``rate_limit`` of them are claimed a second.
+    earlier run is cancelled and it follows as soon as that has ended. ``catch_up`` decides which of
+    the fire times missed during an outage still run, ``catch_up_window`` how late a run may start
+    at all, ``catch_up_rate`` how many of a backlog are claimed each second. ``on_unknown`` is what
+    becomes of a run whose attempt was lost where nobody can say whether it took effect. A run is
+    late that has not begun ``start_within`` its fire time, or not ended ``finish_within`` it; the
+    job is, when nothing has succeeded for ``expect_success_by``. ``concurrency_key`` keeps jobs
+    that share it in one partition; at most ``concurrency_limit`` of them (of the job's own runs,
+    where it has no key) hold a claim or run at once, and at most ``rate_limit`` of them are claimed
+    a second.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,6 +57,9 @@ class JobDefinition(BaseModel):
     catch_up_window: Annotated[float, Field(ge=1, le=366 * 86_400)] = 86_400.0
     catch_up_rate: Annotated[float, Field(gt=0, le=1_000)] = 50.0
     on_unknown: OnUnknown = "retry"
+    start_within: Deadline | None = None
+    finish_within: Deadline | None = None
+    expect_success_by: Deadline | None = None
     concurrency_key: Annotated[str, Field(max_length=256)] | None = None
     concurrency_limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
     rate_limit: Annotated[float, Field(ge=0.0001, le=100_000, allow_inf_nan=False)] | None = None

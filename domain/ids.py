@@ -55,6 +55,13 @@ def log_stream(namespace: str) -> UUID:
     return _versioned(int.from_bytes(digest))
 
 
+def deadline_stream(late: UUID, deadline: str, due: datetime) -> UUID:
+    """The stream that says that a run, or a job, has missed a deadline: once for each."""
+    seed = late.bytes + f"{deadline}\0{(due - EPOCH) // timedelta(microseconds=1)}".encode()
+    digest = blake2b(seed, digest_size=16, person=b"horolog-late").digest()
+    return _versioned(int.from_bytes(digest))
+
+
 def partition_of(identity: str, partitions: int) -> int:
     """The partition of a job, from its concurrency key or its id."""
     digest = blake2b(identity.encode(), digest_size=8, person=b"horolog-slice").digest()

@@ -1,15 +1,22 @@
-"""What is said about the log itself: an event that projections pass over, occurrences that left it.
+"""What is said beside the streams of jobs and runs: an event that projections pass over,
+occurrences that left the log, deadlines that were missed.
 
-They have a stream of their own (:func:`horolog.domain.ids.log_stream`), which stays for ever, so
-that whoever reads the log from its beginning finds there why something is missing in it.
+What is said about the log itself has a stream of its own (:func:`horolog.domain.ids.log_stream`),
+which stays for ever, so that whoever reads the log from its beginning finds there why something is
+missing in it. A missed deadline has one too (:func:`horolog.domain.ids.deadline_stream`): it is
+said once, and moves neither the job nor the run to another version, on which others may be
+deciding.
 """
 
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from horolog.domain.event import Event
+
+DeadlineKind = Literal["start", "finish", "success"]
 
 
 class LogEvent(Event):
@@ -65,3 +72,17 @@ class OccurrencesPruned(LogEvent, topic="log.occurrences_pruned.1"):
     links_sha256: str | None = None
     kept: list[UUID] = Field(default_factory=list[UUID])
     moves: list[ScheduleMoved] = Field(default_factory=list[ScheduleMoved])
+
+
+class DeadlineMissed(LogEvent, topic="deadline.missed.1"):
+    """A run had not begun or not ended by ``due``, or its job had no success since too long.
+
+    What it was late for may happen all the same; this only says that it was late.
+    """
+
+    deadline: DeadlineKind
+    job_id: UUID
+    name: str
+    due: datetime
+    occurrence_id: UUID | None = None
+    owner: str | None = None

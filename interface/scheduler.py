@@ -127,6 +127,9 @@ class Scheduler(Questions):
         concurrency_limit: int | None = None,
         rate_limit: float | None = None,
         on_unknown: OnUnknown = "retry",
+        start_within: float | None = None,
+        finish_within: float | None = None,
+        expect_success_by: float | None = None,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
         reason: str | None = None,
@@ -158,6 +161,9 @@ class Scheduler(Questions):
             concurrency_limit=concurrency_limit,
             rate_limit=rate_limit,
             on_unknown=on_unknown,
+            start_within=start_within,
+            finish_within=finish_within,
+            expect_success_by=expect_success_by,
             owner=owner,
             labels=labels,
             reason=reason,
@@ -360,7 +366,8 @@ class Scheduler(Questions):
         returns the list. Fire times that still lie ahead of the job are its schedule's.
 
         Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a range
-        that is empty, has no zone, or holds more than 100,000 fire times, ``InvalidPolicy``.
+        that is empty, has no zone, or holds more than 100,000 fire times, ``InvalidPolicy``,
+        ``VersionConflict`` where ``definition="current"`` and another schedule comes meanwhile.
         """
         asked = Backfill(start=start, end=end, **options)
         orders, identity = self._connected().orders, job_uuid(job_id)

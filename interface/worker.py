@@ -10,12 +10,9 @@ if __name__ == "__main__":
 """
 
 import asyncio
-import importlib
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -23,6 +20,7 @@ from pydantic import ValidationError
 from horolog.application.worker.handlers import Handlers
 from horolog.application.worker.settings import WorkerSettings
 from horolog.domain.errors import InvalidSetting
+from horolog.interface.loading import load, wrong_kind
 from horolog.interface.settings import Settings
 
 
@@ -114,28 +112,7 @@ def load_worker(place: str) -> Worker:
     Modules of the working directory are found as well. Raises ``InvalidSetting`` where there is no
     such module or it holds no worker there; what the module itself raises comes out as it is.
     """
-    name, _, attribute = place.partition(":")
-    attribute = attribute or "worker"
-    if not all(name.split(".")):  # empty, or relative to nothing
-        raise InvalidSetting(f"{place!r} is no package.module:attribute")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
-            raise
-        raise InvalidSetting(
-            f"there is no module {name!r} to take the worker from (looked in {here} too):"
-            " name it as package.module:attribute"
-        ) from error
-    found: object = module
-    for part in attribute.split("."):
-        found = getattr(found, part, None)
+    name, found = load(place, "worker", "worker")
     if not isinstance(found, Worker):
-        raise InvalidSetting(
-            f"{name}:{attribute} is no Worker"
-            f" ({'there is no such name' if found is None else f'it is a {type(found).__name__}'})"
-        )
+        raise wrong_kind(name, found, "Worker")
     return found

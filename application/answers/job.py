@@ -43,6 +43,9 @@ class Job:
     concurrency_limit: int | None
     rate_limit: float | None
     on_unknown: OnUnknown
+    start_within: float | None
+    finish_within: float | None
+    expect_success_by: float | None
     owner: str | None
     labels: Mapping[str, str]
     partition: int
@@ -73,6 +76,9 @@ class Job:
             concurrency_limit=definition.concurrency_limit,
             rate_limit=definition.rate_limit,
             on_unknown=definition.on_unknown,
+            start_within=definition.start_within,
+            finish_within=definition.finish_within,
+            expect_success_by=definition.expect_success_by,
             owner=definition.owner,
             labels=definition.labels,
             partition=state.partition,

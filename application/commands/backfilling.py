@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, islice
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from horolog.application.answers.planned_run import PlannedRun
@@ -20,7 +20,7 @@ from horolog.application.commands.changing import known_job
 from horolog.application.commands.context import MAX_TRIES, Context, too_busy
 from horolog.application.decision import Decision, decide_on_job
 from horolog.domain.eras import Era, eras
-from horolog.domain.errors import InvalidSchedule
+from horolog.domain.errors import InvalidSchedule, VersionConflict
 from horolog.domain.job import JobState, refuse_if
 from horolog.domain.job_events import BackfillRequested, JobEvent
 from horolog.domain.occurrence import FINISHED, Phase
@@ -75,7 +75,8 @@ def backfill(
     Each append orders at most ``PER_EVENT``; what is ordered stays so if a later one fails, and the
     same call then orders the rest. Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job,
     ``InvalidSchedule`` for a range that is empty, has no zone, or holds too many fire times,
-    ``InvalidPolicy``.
+    ``InvalidPolicy``, ``VersionConflict`` where the present schedule is asked for and changes
+    meanwhile.
     """
     ordering = _Ordering(context, occurrences, job_id, asked, context.origin(reason))
     return sum(ordering.order(chunk) for chunk in ordering.chunks())
@@ -113,6 +114,7 @@ class _Ordering:
         self._salt = drawn if asked.request_id is None else asked.request_id
         self._now = context.clock.now()
         self._ordered = 0
+        self._present: dict[str, Any] | None = None
 
     def chunks(self) -> Iterator[Sequence[_Wanted]]:
         """The fire times of the range, in the order in which they are to run."""
@@ -167,6 +169,7 @@ class _Ordering:
         for _ in range(MAX_TRIES):
             job = known_job(self._context, self._job_id)
             refuse_if(job, {"cancelled"}, "backfill")
+            self._refuse_another_schedule(job)
             runs = self.plan(chunk)
             if not runs:
                 return 0
@@ -182,12 +185,22 @@ class _Ordering:
         history = eras(job.id, self._occurrences.defining(job.id))
         if self._asked.definition == "current":
             last = history[-1]
+            self._present = last.definition.schedule
             now = Era(last.version, last.definition, last.first_fire, None, None)
             yield from (_Wanted(fire, None) for fire in now.fires(self._asked.start, end))
             return
         for era in history:
             fires = era.fires(self._asked.start, end)
             yield from (_Wanted(fire, era.version) for fire in fires)
+
+    def _refuse_another_schedule(self, job: JobState) -> None:
+        """The fire times are those of the schedule that was the present one when they were read."""
+        if self._present is not None and job.definition.schedule != self._present:
+            raise VersionConflict(
+                f"the schedule of job {job.id} was changed while runs of it were ordered:"
+                " ask again, for the fire times of the new one",
+                current=job.version,
+            )
 
     def _runs_again(self, states: set[Phase]) -> bool:
         """Whether a fire time whose occurrences are in these states is to run once more."""

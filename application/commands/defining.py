@@ -45,6 +45,9 @@ def define(spec: JobSpec, job_id: UUID, now: datetime) -> JobDefinition:
             concurrency_limit=spec.concurrency_limit,
             rate_limit=spec.rate_limit,
             on_unknown=spec.on_unknown,
+            start_within=spec.start_within,
+            finish_within=spec.finish_within,
+            expect_success_by=spec.expect_success_by,
             owner=_text("owner", spec.owner),
             labels=checked_labels(spec.labels),
         )

@@ -24,6 +24,9 @@ class Policies(TypedDict, total=False):
     concurrency_limit: int | None
     rate_limit: float | None
     on_unknown: OnUnknown
+    start_within: float | None
+    finish_within: float | None
+    expect_success_by: float | None
     owner: str | None
     labels: Mapping[str, str]
 
@@ -47,8 +50,11 @@ class JobSpec:
     whatever the number of scanners and workers (without a key: of the job's own runs).
     ``on_unknown`` is what follows when a worker died in
     a run and nobody, not even the handler's ``reconcile``, can say whether it took effect: it runs
-    again ("retry"), or a person decides ("dead_letter"). ``owner`` is who looks at the dead
-    letters. ``replace`` changes the job that has the key where it differs, instead of refusing.
+    again ("retry"), or a person decides ("dead_letter"). ``start_within`` and ``finish_within`` are
+    deadlines, in seconds after the fire time, and ``expect_success_by`` is how long the job may be
+    without any success: the log says it once (``deadline.missed``) for each run, or each such time,
+    that misses one. ``owner`` is who looks at the dead letters. ``replace`` changes the job that
+    has the key where it differs, instead of refusing.
     """
 
     name: str
@@ -69,6 +75,9 @@ class JobSpec:
     concurrency_limit: int | None = None
     rate_limit: float | None = None
     on_unknown: OnUnknown = "retry"
+    start_within: float | None = None
+    finish_within: float | None = None
+    expect_success_by: float | None = None
     owner: str | None = None
     labels: Mapping[str, str] | None = None
     reason: str | None = None

@@ -34,8 +34,8 @@ class ExecutionChoice:
 
     Fire times from ``since`` on and before ``until``; with ``by_end`` these speak of the instant at
     which the run ended, and only finished ones are chosen. Without a ``state`` those are left out
-    that did not run: skipped ones, and ordered ones that nobody has claimed. ``worker`` and ``failure`` choose runs
-    of which any attempt was made by that worker, or failed in that class.
+    that did not run: skipped ones, and ordered ones that nobody has claimed. ``worker`` and
+    ``failure`` choose runs of which any attempt was made by that worker, or failed in that class.
     """
 
     jobs: JobChoice = JobChoice()

@@ -194,6 +194,8 @@ def _outlook(occurrence: Occurrence) -> str:
             )
         case "running":
             return f"it runs; without a sign of its worker it is given up at {due}"
+        case "stopping":
+            return f"it was asked to stop; without a sign of its worker it is given up at {due}"
         case "retrying":
             return f"it waits for its next try, due at {due}"
         case "dead":

@@ -8,6 +8,7 @@ from horolog.domain.event import Event
 from horolog.domain.job_events import SkipCause
 from horolog.domain.occurrence_events import (
     Attempted,
+    CancelRequested,
     Claimed,
     DeadLettered,
     DeathCause,
@@ -18,6 +19,7 @@ from horolog.domain.occurrence_events import (
     Replayed,
     Skipped,
     Snoozed,
+    Stopped,
     Succeeded,
 )
 
@@ -82,6 +84,12 @@ def _told_rarely(event: Event) -> str:
     match event:
         case Recalled():
             return f"the job was changed before the run began: it is claimed anew{why}"
+        case CancelRequested():
+            return f"{by} asked the running attempt to stop: {SKIPPED_BECAUSE[event.cause]}{why}"
+        case Stopped():
+            return (
+                f"attempt {event.attempt} stopped after {event.seconds:.3f} s, as it was asked to"
+            )
         case Skipped():
             return f"it was skipped: {SKIPPED_BECAUSE[event.cause]}{why}"
         case DeadLettered():

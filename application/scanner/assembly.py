@@ -11,7 +11,7 @@ from typing import Protocol
 from horolog.application.scanner.agenda import Agenda
 from horolog.application.scanner.claiming import Appends, Claiming, ReadsDueRows
 from horolog.application.scanner.clock import Clock, DatabaseTime
-from horolog.application.scanner.headroom import Headroom, SeesDepths, Watching
+from horolog.application.scanner.headroom import Gauging, Headroom, SeesDepths
 from horolog.application.scanner.lanes import WaitingLanes
 from horolog.application.scanner.leadership import KeepsLeases, Leadership
 from horolog.application.scanner.looking import Extends, Looking, SeesQueue
@@ -27,6 +27,7 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import ReadsIndex, Sweep
 from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.watching import ReadsMisses, Watching
 from horolog.application.scanner.wheel import Wheel
 
 
@@ -54,6 +55,7 @@ class Adapters:
     leases: Leases
     queue: Queue
     news: HearsNews
+    misses: ReadsMisses
     clock: Clock
 
 
@@ -74,7 +76,7 @@ def assemble(
     lanes = WaitingLanes()
     progress = Progress()
     outbox = Outbox(settings, progress)
-    watching = Watching(headroom, outbox.unpublished, queue=adapters.queue)
+    gauging = Gauging(headroom, outbox.unpublished, queue=adapters.queue)
     sent = SentMessages()
     details: MutableMapping[str, object] = {}
     # In this order they hear of partitions gained and lost.
@@ -109,8 +111,13 @@ def assemble(
         leases=adapters.leases, log=adapters.elections,
         clock=clock, time=time, settings=settings, signals=signals, details=details,
     )  # fmt: skip
+    watching = Watching(
+        territory,
+        misses=adapters.misses, appends=adapters.log,
+        clock=clock, settings=settings, signals=signals,
+    )  # fmt: skip
     parts = Parts(
         territory, agenda, outbox, leadership, sweep, claiming, publishing, republishing, looking,
-        serving, lanes, watching, headroom,
+        serving, lanes, gauging, headroom, watching,
     )  # fmt: skip
     return Scanner(parts, adapters.news, clock, settings, signals, details)

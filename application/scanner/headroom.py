@@ -198,7 +198,7 @@ def _wanted(state: _Queue) -> bool:
     return state.closed or state.outstanding > state.bound / 2
 
 
-class Watching:
+class Gauging:
     """Looks at the queues that are nearly full; one :meth:`step` is one look."""
 
     def __init__(

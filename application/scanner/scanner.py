@@ -1,4 +1,4 @@
-"""The scanner: eight loops over one state, each of which repeats one step.
+"""The scanner: nine loops over one state, each of which repeats one step.
 
     leadership   renews leases, elects, releases          every third of a lease
     sweep        reads the index into the agenda          every sweep, and on news
@@ -7,7 +7,8 @@
     republishing what a leader or the queue left out      after a takeover, after a loss
     looking      ended windows and leases                 every look
     serving      who is next in a lane that was full      when a slot is free
-    watching     how much the ready queues hold           while one is nearly full
+    gauging      how much the ready queues hold           while one is nearly full
+    watching     missed deadlines                         every second, by one scanner for all
 
 A step that finds the store or the queue away is repeated after a pause; nothing is lost by that,
 only late. Every other failure is a defect and ends the process, whose partitions others take over.
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from horolog.application.scanner.agenda import Agenda
 from horolog.application.scanner.claiming import Claiming, Turn
 from horolog.application.scanner.clock import Clock
-from horolog.application.scanner.headroom import Headroom, Watching
+from horolog.application.scanner.headroom import Gauging, Headroom
 from horolog.application.scanner.lanes import WaitingLanes
 from horolog.application.scanner.leadership import Leadership
 from horolog.application.scanner.looking import Looking
@@ -34,6 +35,7 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import Sweep
 from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.watching import Watching
 from horolog.application.scanner.wheel import Entry
 from horolog.domain.errors import HorologError, QueueUnavailable, StoreUnavailable
 
@@ -58,8 +60,9 @@ class Parts:
     looking: Looking
     serving: Serving
     lanes: WaitingLanes
-    watching: Watching
+    gauging: Gauging
     headroom: Headroom
+    watching: Watching
 
 
 class Scanner:
@@ -83,7 +86,7 @@ class Scanner:
         self._republishing = parts.republishing
         self._looking = parts.looking
         self._serving = parts.serving
-        self._watching = parts.watching
+        self._gauging = parts.gauging
         self._headroom = parts.headroom
         self._outbox = parts.outbox
         self._news = news
@@ -94,7 +97,7 @@ class Scanner:
         self._wakes = {
             name: asyncio.Event()
             for name in (
-                "lead", "sweep", "claim", "claim_full", "publish", "republish", "serve", "watch",
+                "lead", "sweep", "claim", "claim_full", "publish", "republish", "serve", "gauge",
             )
         }  # fmt: skip
         self._still = asyncio.Event()
@@ -109,10 +112,11 @@ class Scanner:
             group.create_task(self._repeat(self._claim_full, self._wakes["claim_full"]))
             group.create_task(self._repeat(self._republish, self._wakes["republish"]))
             group.create_task(self._repeat(self._look, self._still))
+            group.create_task(self._repeat(self.parts.watching.step, self._still))
             group.create_task(self._repeat(self._publish, self._wakes["publish"]))
             group.create_task(self._repeat(self._mark, self._still))
             group.create_task(self._repeat(self._serve, self._wakes["serve"]))
-            group.create_task(self._repeat(self._watch, self._wakes["watch"]))
+            group.create_task(self._repeat(self._gauge, self._wakes["gauge"]))
             group.create_task(self._listen())
             try:
                 await stop.wait()
@@ -174,7 +178,7 @@ class Scanner:
             if self._serving.refusals:
                 self._wake("serve")
             if self._headroom.next_look_s() is not None:
-                self._wake("watch")
+                self._wake("gauge")
         return NEVER_S if turn.wait_s is None else turn.wait_s
 
     async def _serve(self) -> float:
@@ -183,9 +187,9 @@ class Scanner:
             self._wake("claim")
         return pause
 
-    async def _watch(self) -> float:
-        pause = await self._watching.step()
-        if self._watching.opened:
+    async def _gauge(self) -> float:
+        pause = await self._gauging.step()
+        if self._gauging.opened:
             self._wake("claim", "claim_full", "sweep")
         return NEVER_S if pause is None else pause
 

@@ -90,6 +90,10 @@ class ScannerSettings(BaseModel):
     """How often the publishing position is written while there is something new. Shorter: a
     successor repeats less. Longer: fewer commits."""
 
+    watch_interval_s: Seconds = 1.0
+    """How often missed deadlines are looked for. Shorter: they are told sooner. Longer: fewer
+    queries."""
+
     drain_s: Seconds = 5.0
     """How long a graceful stop publishes what it has claimed before it leaves it to a successor."""
 

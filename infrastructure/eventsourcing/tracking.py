@@ -18,12 +18,11 @@ from eventsourcing.utils import retry
 from horolog.infrastructure.eventsourcing.failures import library_errors
 from horolog.infrastructure.eventsourcing.once import written_once
 from horolog.infrastructure.postgres.database import Connection, Database
+from horolog.infrastructure.postgres.tracking import TRACK, TRACKED
 
 # Reads only: a write whose fate is unknown is not simply done again.
 retried = retry((InterfaceError, OperationalError), max_attempts=5, wait=0.2)
 
-_TRACK = "SELECT :schema.track(%s, %s)"
-_TRACKED = "SELECT position FROM :schema.tracking WHERE follower = %s"
 
 
 class PostgresLogTracking(TrackingRecorder):
@@ -38,8 +37,8 @@ class PostgresLogTracking(TrackingRecorder):
         self.database = database
         self.follower = follower
         self.patience_s = patience_s
-        self._track = database.sql(_TRACK)
-        self._tracked = database.sql(_TRACKED)
+        self._track = database.sql(TRACK)
+        self._tracked = database.sql(TRACKED)
 
     def insert_tracking(self, tracking: Tracking) -> None:
         """Moves the follower on; raises ``IntegrityError`` where it has been there already."""

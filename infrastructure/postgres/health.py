@@ -123,6 +123,14 @@ _WAITING = """
 
 _FOLLOWERS = "SELECT follower, position FROM :schema.tracking ORDER BY follower LIMIT 1000"
 
+# job_events_deadlines.
+_MISSED_DEADLINES = """
+    SELECT count(*) FROM (
+        SELECT FROM :schema.job_events e
+        WHERE e.topic = 'deadline.missed.1' AND e.recorded_at > clock_timestamp() - interval '1 day'
+        LIMIT %(limit)s) missed
+"""
+
 _COUNTERS = "SELECT name, value FROM :schema.counters ORDER BY name LIMIT 1000"
 
 
@@ -159,6 +167,7 @@ class PostgresHealth:
             dead_letters=[DeadLetterDepth(*row) for row in self._all(_DEAD)],
             waiting=[Waiting(*row) for row in self._all(_WAITING)],
             followers=[Follower(name, at, position - at) for name, at in self._all(_FOLLOWERS)],
+            missed_deadlines=self._one(_MISSED_DEADLINES)[0],
             counters=dict(self._all(_COUNTERS)),
             claims_late=claims_late,
             starts_late=starts_late,

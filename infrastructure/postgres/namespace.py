@@ -1,5 +1,6 @@
 """What was fixed when the namespace was created."""
 
+from horolog.domain.errors import SchemaMissing
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.migrate import check_schema
 
@@ -14,4 +15,9 @@ def partitions_of(database: Database) -> int:
     with database.session():
         pass
     check_schema(database)
-    return database.query(database.sql("SELECT partitions FROM :schema.namespace"))[0][0]
+    rows = database.query(database.sql("SELECT partitions FROM :schema.namespace"))
+    if not rows:  # the migrations are done, and their process is about to write the row
+        raise SchemaMissing(
+            f"namespace {database.namespace!r} is just being created: run `horolog migrate`"
+        )
+    return rows[0][0]

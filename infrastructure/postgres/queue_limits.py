@@ -1,4 +1,4 @@
-"""The limits of queues: a small table that the scanner reads beside each job (migrations/0007)."""
+"""The limits of queues: a small table that the scanner reads beside each job (migrations/0008)."""
 
 from collections.abc import Sequence
 

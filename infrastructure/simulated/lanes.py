@@ -1,4 +1,4 @@
-"""Lanes in memory: slots and buckets counted as the database does it (migrations/0007)."""
+"""Lanes in memory: slots and buckets counted as the database does it (migrations/0008)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

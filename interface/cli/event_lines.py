@@ -49,6 +49,8 @@ _COLOURS = {
     "lost": "yellow",
     "dead_lettered": "red",
     "cancelled": "magenta",
+    "stopped": "magenta",
+    "missed": "red",
     "skipped": "magenta",
 }
 

@@ -36,6 +36,9 @@ POLICIES = (
     "concurrency_limit",
     "rate_limit",
     "on_unknown",
+    "start_within",
+    "finish_within",
+    "expect_success_by",
     "owner",
 )
 
@@ -75,6 +78,13 @@ _OPTIONS = [
         "--on-unknown",
         type=click.Choice(["retry", "dead_letter"]),
         help="When nobody can say whether a lost run took effect.  [default: retry]",
+    ),
+    click.option(
+        "--start-within", type=float, metavar="S", help="A run is late that begins later."
+    ),
+    click.option("--finish-within", type=float, metavar="S", help="A run is late that ends later."),
+    click.option(
+        "--expect-success-by", type=float, metavar="S", help="Say so when nothing succeeds so long."
     ),
     click.option("--owner", metavar="WHO", help="Who looks at its dead letters."),
     click.option("--label", "labels", multiple=True, metavar="K=V", help="Repeatable."),

@@ -8,7 +8,7 @@ from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import show_job
 from horolog.interface.cli.place import Place, at_a_place
-from horolog.interface.cli.rendering import Output, text
+from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_difference import show_month
 from horolog.interface.cli.schedule_options import aware_instant
 from horolog.interface.cli.schedule_text import schedule_text
@@ -31,7 +31,9 @@ def show(place: Place, output: Output, job: str, as_of: str | None) -> None:
 @click.option("--label", metavar="K[=V]", help="Jobs with this label.")
 @click.option("--as-of", metavar="T", help="As they were at that instant.")
 @click.option("--after", metavar="ID", help="Go on after this job.")
-@click.option("--limit", type=int, help="At most so many.  [default: 100; files: all]")
+@click.option(
+    "--limit", type=click.IntRange(1), help="At most so many.  [default: 100; files: all]"
+)
 @exportable
 @at_a_place
 def listing(
@@ -127,11 +129,12 @@ def changes(place: Place, output: Output, job: str, after: int, limit: int) -> N
     for change in found:
         why = f", because {change.reason!r}" if change.reason else ""
         what = click.style(change.what.replace("_", " "), bold=True)
-        click.echo(f"{text(change.at)}  {what} by {change.actor}{why} (version {change.version})")
+        who = f"by {on_one_line(change.actor)}{why} (version {change.version})"
+        click.echo(f"{text(change.at)}  {what} {who}")
         for field in change.fields:
             before = "" if field.before is None else f"{text(field.before)} → "
             if before or field.after not in (None, [], ""):
-                click.echo(f"    {field.field}: {before}{text(field.after)}")
+                click.echo(on_one_line(f"    {field.field}: {before}{text(field.after)}"))
 
 
 @click.command()

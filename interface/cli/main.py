@@ -119,7 +119,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def status_of(error: Exception) -> int:
     """The exit status that tells a refusal from wrong usage and from a service that is away.
 
-    A database without the schema, or with a newer one, answers: that is a refusal.
+    A database without the schema, or with a newer one, answers: that is a refusal. A process that
+    ended under us has told why by its own status.
     """
     from horolog.domain.errors import (
         InvalidSetting,
@@ -128,7 +129,10 @@ def status_of(error: Exception) -> int:
         SchemaTooNew,
         StoreUnavailable,
     )
+    from horolog.interface.processes.children import ProcessFailed
 
+    if isinstance(error, ProcessFailed):
+        return error.status if error.status in (USAGE, AWAY) else REFUSED
     if isinstance(error, SchemaMissing | SchemaTooNew):
         return REFUSED
     if isinstance(error, StoreUnavailable | QueueUnavailable):

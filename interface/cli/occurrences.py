@@ -9,7 +9,7 @@ from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import job_id, show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place
-from horolog.interface.cli.rendering import Output, text
+from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_options import aware_instant
 
 STATES = (
@@ -39,7 +39,9 @@ def show(place: Place, output: Output, occurrence_id: str) -> None:
 @click.option("--until", metavar="T", help="Fire times before then.")
 @click.option("--newest-first", is_flag=True, help="In the reverse order.")
 @click.option("--after", metavar="ID", help="Go on after this occurrence.")
-@click.option("--limit", type=int, help="At most so many.  [default: 100; files: all]")
+@click.option(
+    "--limit", type=click.IntRange(1), help="At most so many.  [default: 100; files: all]"
+)
 @exportable
 @at_a_place
 def listing(
@@ -116,12 +118,14 @@ def explain(place: Place, output: Output, occurrence_id: str) -> None:
         output.document(story)
         return
     state = click.style(story.state, bold=True)
-    click.echo(f"occurrence {story.occurrence_id} of {story.name} is {state}")
+    click.echo(f"occurrence {story.occurrence_id} of {on_one_line(story.name)} is {state}")
     for step in story.steps:
         since = "" if step.after_s is None else f"+{step.after_s:.3f} s"
-        click.echo(f"{text(step.at)}  {click.style(f'{since:>12}', dim=True)}  {step.what}")
+        click.echo(
+            f"{text(step.at)}  {click.style(f'{since:>12}', dim=True)}  {on_one_line(step.what)}"
+        )
     if story.outlook:
-        click.echo(story.outlook)
+        click.echo(on_one_line(story.outlook))
 
 
 @occurrence.command()

@@ -1,4 +1,5 @@
-"""`horolog projection`: the read models against the log, built anew from it, and back."""
+"""`horolog projection`: the read models against the log, built anew from it, and back; and users'
+own projections."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ import click
 
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.main import DONE, REFUSED
+from horolog.interface.cli.own_projection import run
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output, text
 
@@ -25,7 +27,8 @@ def projection() -> None:
     """Verify the read models against the log, rebuild them from it, roll back.
 
     The read models are next_runs, jobs, executions, dead_letters and partitions. Everything here
-    goes on beside a running system: no append waits longer than some milliseconds.
+    goes on beside a running system: no append waits longer than some milliseconds. `run` is for
+    projections of your own.
     """
 
 
@@ -103,6 +106,9 @@ def rollback(place: Place, output: Output) -> int:
         outcome = projections.roll_back(watch=watch)
     _show(output, outcome)
     return DONE
+
+
+projection.add_command(run)
 
 
 @contextmanager

@@ -23,7 +23,14 @@ POLL_S = 0.05
 
 
 class ProcessFailed(HorologError):
-    """A process that was started for the user ended by itself; the message has its last words."""
+    """A process that was started for the user ended by itself; the message has its last words.
+
+    ``status`` is its exit status, negative for the signal that ended it.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass
@@ -79,7 +86,7 @@ class Child:
         if self.output is not None:
             lines = self.output.read_text(errors="replace").strip().splitlines()
             words = f": {' / '.join(lines[-3:])}" if lines else ""
-        raise ProcessFailed(f"the {self.name} ended by itself with status {status}{words}")
+        raise ProcessFailed(f"the {self.name} ended by itself with status {status}{words}", status)
 
     def tell_to_stop(self) -> None:
         """Asks for a graceful stop; returns at once."""

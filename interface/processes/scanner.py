@@ -12,6 +12,7 @@ from horolog.infrastructure.clock import SystemClock
 from horolog.infrastructure.nats.ready_queue import NatsReadyQueue
 from horolog.infrastructure.nats.stream import StreamSettings
 from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.deadlines import PostgresDeadlines
 from horolog.infrastructure.postgres.due_index import PostgresDueIndex
 from horolog.infrastructure.postgres.due_news import PostgresDueNews
 from horolog.infrastructure.postgres.leases import PostgresLeases
@@ -60,6 +61,7 @@ async def run_scanner(
             leases=PostgresLeases(database, leases, role=ROLE),
             queue=queue,
             news=PostgresDueNews(database),
+            misses=PostgresDeadlines(database, looks),
             clock=SystemClock(),
         )
         await assemble(instance_name(), adapters, settings, signals).run(stop)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from horolog.application.answers.planned_run import PlannedRun as PlannedRun
     from horolog.application.answers.zone_correction import ZoneCorrection as ZoneCorrection
     from horolog.application.commands.job_spec import JobSpec as JobSpec
+    from horolog.application.projecting.projection import Projection as Projection
     from horolog.application.worker.raised import Permanent as Permanent
     from horolog.application.worker.raised import Retryable as Retryable
     from horolog.application.worker.raised import Snooze as Snooze
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from horolog.domain.errors import InvalidSetting as InvalidSetting
     from horolog.domain.errors import KeyConflict as KeyConflict
     from horolog.domain.errors import NotAllowed as NotAllowed
+    from horolog.domain.errors import ProjectionStopped as ProjectionStopped
     from horolog.domain.errors import QueueUnavailable as QueueUnavailable
     from horolog.domain.errors import SchemaMissing as SchemaMissing
     from horolog.domain.errors import SchemaTooNew as SchemaTooNew
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from horolog.domain.schedule import ScheduleDifference as ScheduleDifference
     from horolog.domain.schedule import Union as Union
     from horolog.interface.async_scheduler import AsyncScheduler as AsyncScheduler
+    from horolog.interface.projecting import reset_projection as reset_projection
+    from horolog.interface.projecting import run_projection as run_projection
     from horolog.interface.scheduler import Scheduler as Scheduler
     from horolog.interface.settings import Settings as Settings
     from horolog.interface.worker import Worker as Worker
@@ -79,6 +83,8 @@ _PLACES = {
     "Once": "domain.schedule",
     "Permanent": "application.worker.raised",
     "PlannedRun": "application.answers.planned_run",
+    "Projection": "application.projecting.projection",
+    "ProjectionStopped": "domain.errors",
     "QueueUnavailable": "domain.errors",
     "Ref": "domain.reference",
     "Retry": "domain.retry",
@@ -101,6 +107,8 @@ _PLACES = {
     "Worker": "interface.worker",
     "WorkerSettings": "application.worker.settings",
     "ZoneCorrection": "application.answers.zone_correction",
+    "reset_projection": "interface.projecting",
+    "run_projection": "interface.projecting",
 }
 
 __all__ = [
@@ -126,6 +134,8 @@ __all__ = [
     "Once",
     "Permanent",
     "PlannedRun",
+    "Projection",
+    "ProjectionStopped",
     "QueueUnavailable",
     "Ref",
     "Retry",
@@ -148,6 +158,8 @@ __all__ = [
     "Worker",
     "WorkerSettings",
     "ZoneCorrection",
+    "reset_projection",
+    "run_projection",
 ]
 
 

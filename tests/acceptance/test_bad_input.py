@@ -65,7 +65,6 @@ REFUSED = {
         ["job", "register", "echo", "--at", LATER, "--payload", '{"a":' * 20_000],
         "is not JSON",
     ),
-    "a listing of nothing": (["job", "list", "--limit", "0"], "limit=0"),
     "a version that has passed": (
         ["job", "pause", "taken", "--expected-version", "7"],
         "version 1, not at 7",
@@ -90,6 +89,8 @@ WRONG_USAGE = {
     ),
     "a moment before now": (["job", "register", "echo", "--in", "-5"], "--in"),
     "no events at all": (["log", "--limit", "0"], "--limit"),
+    "no jobs at all": (["job", "list", "--limit", "0"], "--limit"),
+    "no occurrences at all": (["occurrence", "list", "--limit", "0"], "--limit"),
     "no partitions": (["migrate", "--partitions", "0"], "partitions=0"),
     "a namespace of Postgres's own": (["migrate", "--namespace", "pg_x"], "'pg_x'"),
     "a setting that no scanner has": (

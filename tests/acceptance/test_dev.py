@@ -86,7 +86,7 @@ def test_your_own_worker_is_found_in_the_directory(terminal: Horolog) -> None:
 
 
 def test_a_worker_that_cannot_be_had_ends_it_and_says_why(terminal: Horolog) -> None:
-    refused = terminal("dev", "no_such_module:worker", status=1)
+    refused = terminal("dev", "no_such_module:worker", status=2)  # as `horolog worker`
     assert "no_such_module" in refused.err
     assert EmbeddedServers(terminal.folder / ".horolog").find() is None
 

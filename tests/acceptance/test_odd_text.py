@@ -17,6 +17,7 @@ SHOWN = r"\x1b[2J\x1b]0;title\x07\u202etxt\r\u2028end"
         ["job", "list"],
         ["job", "show", ODD],
         ["job", "history", ODD],
+        ["job", "changes", ODD],
         ["log", "--topic", "job"],
         ["job", "pause", ODD + "!"],
     ],
@@ -32,5 +33,7 @@ def test_control_characters_of_a_key_are_written_out(
     assert not {"\x1b", "\x07", "\u202e", "\r", "\u2028"} & set(shown)
     if "pause" not in command:
         assert SHOWN in shown
+    if "changes" in command:
+        assert not any(line.startswith("     1 forged") for line in shown.splitlines())
     if {"history", "log"} & set(command):
         assert all(re.match(r" +\d+ 20\d\d-", line) for line in answer.out.splitlines())

@@ -132,3 +132,8 @@ def test_a_service_that_is_away_is_told_with_its_error() -> None:
     found = findings(None, None, store_error="refused", queue_error="no route")
     assert ["refused" in found[0].what, "no route" in found[1].what] == [True, True]
     assert all(one.needs_attention for one in found)
+
+
+def test_missed_deadlines_are_counted() -> None:
+    (found,) = attention(replace(WELL, missed_deadlines=3))
+    assert found.startswith("deadlines missed in the last 24 hours: 3")

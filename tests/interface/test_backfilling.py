@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 
-from horolog import Cron, Every, InvalidPolicy, NotAllowed, Permanent, Run, Scheduler, Worker
+from horolog import (
+    Cron,
+    Every,
+    InvalidPolicy,
+    NotAllowed,
+    Permanent,
+    Run,
+    Scheduler,
+    VersionConflict,
+    Worker,
+)
+from horolog.application.commands.context import Context
+from horolog.application.decision import Decision
+from horolog.application.log import Appended
 from horolog.testing import SimulatedScheduler
 
 START = datetime(2027, 3, 1, 12, tzinfo=UTC)
@@ -78,6 +91,27 @@ def test_the_present_definition_runs_where_it_is_asked_for(
     assert simulated.backfill(job.id, SOON, simulated.now, definition="current") == 3
     simulated.run_due()
     assert hours(seen) == [(n, "present") for n in (0.5, 1.5, 2.5)]
+
+
+def test_a_schedule_that_changes_meanwhile_has_no_run_of_the_one_before(
+    simulated: SimulatedScheduler, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = simulated.register("report", schedule=Every(3600))
+    simulated.pause(job.id)
+    simulated.outage(hours=2, minutes=30)
+    simulated.resume(job.id)
+    accepts = Context.accepts
+
+    def after_another_change(context: Context, decision: Decision) -> Appended | None:
+        monkeypatch.undo()
+        simulated.reschedule(job.id, Every(5400, anchor=START))
+        return accepts(context, decision)
+
+    monkeypatch.setattr(Context, "accepts", after_another_change)
+    with pytest.raises(VersionConflict, match="ask again"):
+        simulated.backfill(job.id, SOON, simulated.now, definition="current")
+    assert simulated.log(topics="job.backfill_requested") == []
+    assert simulated.backfill(job.id, SOON, simulated.now, definition="current") == 1
 
 
 def test_retries_of_a_run_keep_its_definition(simulated: SimulatedScheduler, seen: Seen) -> None:

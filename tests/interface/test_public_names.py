@@ -32,6 +32,8 @@ PUBLIC = [
     "Once",
     "Permanent",
     "PlannedRun",
+    "Projection",
+    "ProjectionStopped",
     "QueueUnavailable",
     "Ref",
     "Retry",
@@ -54,6 +56,8 @@ PUBLIC = [
     "Worker",
     "WorkerSettings",
     "ZoneCorrection",
+    "reset_projection",
+    "run_projection",
 ]
 
 

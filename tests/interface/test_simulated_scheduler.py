@@ -291,3 +291,31 @@ def test_after_an_outage_a_fire_time_whose_jitter_has_not_passed_keeps_its_turn(
         assert found.fire_time == last
         assert found.since == found.jittered_at
         assert scheduler.verify().ok
+
+
+def test_the_next_run_waits_for_the_end_of_the_one_that_it_cancels(worker: Worker) -> None:
+    @worker.handles("slow")
+    def slow(run: Run) -> None: ...
+
+    with SimulatedScheduler(worker, start=START, takes={"slow": 90.0}) as scheduler:
+        job = scheduler.register("slow", schedule=Every(60), overlap="cancel_other")
+        scheduler.advance(minutes=4)
+        found = scheduler.occurrences(job_id=job.id)
+        # A simulated run goes on when it is asked to stop, and so it succeeds.
+        assert found[0].state == "succeeded"
+        topics = [event.topic for event in scheduler.history(found[0].id)]
+        assert topics[2:] == ["occurrence.cancel_requested.1", "occurrence.succeeded.1"]
+        assert scheduler.log(topics="occurrence.cancel_requested.1")[0].reason is None
+        assert scheduler.verify().violations == []
+        explained = scheduler.explain(found[0].id).steps
+        assert any("asked the running attempt to stop" in step.what for step in explained)
+
+
+def test_one_run_is_cancelled_before_it_begins_and_its_job_goes_on(worker: Worker) -> None:
+    with SimulatedScheduler(worker, start=START) as scheduler:
+        job = scheduler.register("report", schedule=Every(60))
+        extra = scheduler.trigger(job.id, at=START + MINUTE / 2)
+        assert scheduler.cancel_occurrence(extra.id, reason="not today").state == "skipped"
+        scheduler.advance(minutes=2)
+        assert scheduler.occurrence(extra.id).state == "skipped"
+        assert scheduler.job(job.id).fires == 2

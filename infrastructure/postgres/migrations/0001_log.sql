@@ -42,6 +42,28 @@ CREATE INDEX occurrence_events_fates ON :schema.occurrence_events (stream, versi
     WHERE topic IN ('occurrence.lost.1', 'occurrence.replayed.1', 'occurrence.cancel_requested.1');
 CREATE TABLE :schema.occurrence_events_rest PARTITION OF :schema.occurrence_events DEFAULT;
 
+-- The hash chain: a link for each append, so that an event that was changed, taken away or put in later
+-- is found (`horolog verify --chain`), also by those who may do anything to these tables: they would
+-- have to recompute every link since, and a checkpoint kept elsewhere tells.
+--   content   sha256 over the events of the append, in their order
+--   digest    sha256 over the digest of the link before, position_from, position_to, events, content
+CREATE TABLE :schema.chain (
+    position_to bigint PRIMARY KEY,
+    position_from bigint NOT NULL,
+    events integer NOT NULL,
+    content bytea NOT NULL,
+    digest bytea NOT NULL
+);
+-- What is left of the content of links whose events were pruned, month by month. Their sha256 is in
+-- the event that says so, and that event is in the chain.
+CREATE TABLE :schema.chain_pruned (
+    since timestamptz NOT NULL,
+    position_to bigint NOT NULL,
+    events integer NOT NULL,
+    content bytea NOT NULL,
+    PRIMARY KEY (since, position_to)
+);
+
 -- Append-only for everybody, owners and superusers included; what services may not do at all is
 -- withheld by privileges on top (see grant_service). Retention drops partitions and deletes nothing.
 CREATE FUNCTION :schema.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -54,6 +76,10 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON :schema.job_events
     FOR EACH ROW EXECUTE FUNCTION :schema.refuse_change();
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON :schema.occurrence_events
     FOR EACH ROW EXECUTE FUNCTION :schema.refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON :schema.chain
+    FOR EACH ROW EXECUTE FUNCTION :schema.refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON :schema.chain
+    FOR EACH STATEMENT EXECUTE FUNCTION :schema.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON :schema.job_events
     FOR EACH STATEMENT EXECUTE FUNCTION :schema.refuse_change();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON :schema.occurrence_events

@@ -41,6 +41,10 @@ DECLARE
     stale smallint[];
     stamp timestamptz;
     news text;
+    link_from bigint;
+    link_to bigint;
+    link_events integer;
+    link_content bytea;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(:literal || '/log', 0));
     stamp := clock_timestamp();
@@ -120,10 +124,21 @@ BEGIN
                     (position, recorded_at, stream, version, topic, state)
                 SELECT a.position, stamp, a.stream, a.version, a.topic, a.state
                 FROM accepted a WHERE a.is_occurrence
+            ), of_jobs AS (
+                INSERT INTO :schema.job_events
+                    (position, recorded_at, stream, version, topic, state)
+                SELECT a.position, stamp, a.stream, a.version, a.topic, a.state
+                FROM accepted a WHERE NOT a.is_occurrence
             )
-            INSERT INTO :schema.job_events (position, recorded_at, stream, version, topic, state)
-            SELECT a.position, stamp, a.stream, a.version, a.topic, a.state
-            FROM accepted a WHERE NOT a.is_occurrence;
+            -- As application/verify/chain.py has it.
+            SELECT min(a.position), max(a.position), count(*)::integer,
+                   sha256(string_agg(int8send(a.position) || timestamptz_send(stamp)
+                                     || uuid_send(a.stream) || int4send(a.version)
+                                     || int4send(octet_length(a.topic)) || convert_to(a.topic, 'UTF8')
+                                     || int4send(octet_length(a.state)) || a.state,
+                                     ''::bytea ORDER BY a.position))
+            INTO link_from, link_to, link_events, link_content
+            FROM accepted a;
             EXIT;
         EXCEPTION WHEN unique_violation THEN
             refused := :schema.decisions_beaten(verdicts, event_of, event_stream, event_version);
@@ -135,6 +150,15 @@ BEGIN
             END LOOP;
         END;
     END LOOP;
+
+    IF link_events > 0 THEN
+        INSERT INTO :schema.chain (position_to, position_from, events, content, digest)
+        SELECT link_to, link_from, link_events, link_content,
+               sha256(coalesce((SELECT c.digest FROM :schema.chain c
+                                ORDER BY c.position_to DESC LIMIT 1), ''::bytea)
+                      || int8send(link_from) || int8send(link_to) || int4send(link_events)
+                      || link_content);
+    END IF;
 
     last_position := (SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END
                       FROM :schema.positions s);
@@ -326,7 +350,8 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', :literal, role);
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %I TO %I', :literal, role);
     EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO %I', :literal, role);
-    EXECUTE format('GRANT INSERT ON %1$I.job_events, %1$I.occurrence_events TO %2$I', :literal, role);
+    EXECUTE format('GRANT INSERT ON %1$I.job_events, %1$I.occurrence_events, %1$I.chain TO %2$I',
+                   :literal, role);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$I.next_runs, %1$I.jobs, %1$I.executions, '
                    '%1$I.dead_letters, %1$I.instances, %1$I.counters, %1$I.tracking, '
                    '%1$I.lane_slots, %1$I.lane_buckets, %1$I.lanes_in_use, %1$I.queue_limits TO %2$I',

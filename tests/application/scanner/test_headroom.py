@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from horolog.application.scanner.headroom import LEAST, Depth, Headroom, Watching
+from horolog.application.scanner.headroom import LEAST, Depth, Headroom, Gauging
 from horolog.application.scanner.settings import ScannerSettings
 
 
@@ -60,7 +60,7 @@ async def flood(worker: Worker, seconds: float, *, batch: int = 1_000) -> Headro
     """Gives the worker as much as there is room for, all the time; a batch takes 20 ms."""
     clock = HandClock()
     headroom = Headroom(ScannerSettings(), clock)
-    watching = Watching(headroom, lambda _: 0, queue=worker)
+    gauging = Gauging(headroom, lambda _: 0, queue=worker)
     while clock.at < seconds:
         count = min(batch, headroom.room("default"))
         if count:
@@ -72,7 +72,7 @@ async def flood(worker: Worker, seconds: float, *, batch: int = 1_000) -> Headro
         for _ in range(4):
             clock.at += 0.005
             worker.work(clock.at, 0.005)
-            await watching.step()
+            await gauging.step()
     return headroom
 
 
@@ -102,21 +102,21 @@ async def test_a_workers_return_opens_the_queue_again() -> None:
     clock = HandClock()
     headroom = Headroom(ScannerSettings(), clock)
     worker = Worker(0)
-    watching = Watching(headroom, lambda _: 0, queue=worker)
+    gauging = Gauging(headroom, lambda _: 0, queue=worker)
     headroom.given("default", 100)
     worker.put(0, 100)
     assert headroom.room("default") == 0
     for _ in range(100):
         clock.at += 0.1
-        assert not watching.opened
-        await watching.step()
+        assert not gauging.opened
+        await gauging.step()
     worker.pace = 1_000
     opened_s = 0.0
-    while not watching.opened:
+    while not gauging.opened:
         worker.work(clock.at, 0.01)
         clock.at += 0.01
         opened_s += 0.01
-        await watching.step()
+        await gauging.step()
     assert opened_s < 0.7
     assert headroom.room("default") > 0
 

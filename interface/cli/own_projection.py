@@ -1,0 +1,56 @@
+"""`horolog projection run`: a projection of the user's, followed by one process."""
+
+import signal
+from threading import Event
+
+import click
+
+from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.processes import process_options
+from horolog.interface.cli.rendering import Output
+
+
+@click.command()
+@click.argument("projection", metavar="MODULE:PROJECTION")
+@click.option("--once", is_flag=True, help="End when it is level with the log.")
+@click.option("--reset", is_flag=True, help="Tear it down first, and begin again.")
+@click.option(
+    "--skip", type=int, multiple=True, metavar="POSITION",
+    help="Pass over the event at this position; repeatable.",
+)  # fmt: skip
+@process_options
+@at_a_place
+def run(
+    place: Place,
+    output: Output,
+    projection: str,
+    once: bool,
+    reset: bool,
+    skip: tuple[int, ...],
+    log_level: str,
+    until_stdin_closes: bool,
+) -> None:
+    """Run your own projection, such as myapp.reports:Spending, each event exactly once.
+
+    One process at a time does; others stand by and take over. SIGTERM ends it.
+    """
+    from horolog.interface.cli.log_output import log_to_stderr
+    from horolog.interface.processes.children import stop_when_stdin_closes
+    from horolog.interface.projecting import load_projection, reset_projection, run_projection
+
+    loaded = load_projection(projection)
+    log_to_stderr(level=log_level.upper(), as_json=output.as_json)
+    if until_stdin_closes:
+        stop_when_stdin_closes()
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with place.scheduler() as scheduler:
+        if reset:
+            reset_projection(loaded, scheduler)
+        until = scheduler.position() if once else None
+        applied = run_projection(loaded, scheduler, stop=stop, until=until, skip=skip)
+    if output.as_json:
+        output.document({"projection": loaded.name, "applied": applied})
+    else:
+        output.say(f"{loaded.name}: {applied} events applied")

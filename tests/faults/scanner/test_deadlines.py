@@ -1,0 +1,26 @@
+"""Deadlines that are missed while no worker lives: the scanner says so, once for each."""
+
+from typing import Any
+
+from horolog.infrastructure.postgres.health import PostgresHealth
+
+FAST = {"lease_s": 2.0, "sweep_s": 0.5, "look_interval_s": 0.5, "watch_interval_s": 0.1}
+
+
+async def test_runs_that_nobody_begins_and_jobs_without_success_are_told_once(stage: Any) -> None:
+    (late,) = stage.register(1, owner="team", start_within=0.2, finish_within=0.4)
+    (idle,) = stage.register(1, in_s=3600, expect_success_by=0.3)
+    stage.register(1)
+    async with stage.scanner(**FAST) as signals:
+        await signals.reached("deadline_missed", 3)
+    # Another leader looks at everything once more, and has nothing new to say.
+    async with stage.scanner(**FAST) as signals:
+        await signals.reached("looked", 4)
+    missed = {e.event.deadline: e.event for e in stage.log.log(topics=["deadline.missed.1"])}
+    assert set(missed) == {"start", "finish", "success"}
+    start, finish, success = missed["start"], missed["finish"], missed["success"]
+    assert (start.job_id, start.name, start.owner) == (late, "a.b", "team")
+    assert start.occurrence_id == finish.occurrence_id is not None
+    assert round((finish.due - start.due).total_seconds(), 6) == 0.2
+    assert (success.job_id, success.occurrence_id) == (idle, None)
+    assert PostgresHealth(stage.database).store_health().missed_deadlines == 3

@@ -45,6 +45,9 @@ SECONDS ?= 600
 torture: $(STAMP) ## real processes and servers under random faults; SECONDS=600, SEED=n
 	@$(BIN)/python -m tests.faults.system.torture --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
+fairness: $(STAMP) ## a flood of 100,000 beside single jobs of another tenant (some ten minutes)
+	@$(BIN)/python bench/fairness.py
+
 check: lint typecheck test ## all three
 
 clean: ## remove what make built; the data in .horolog stays

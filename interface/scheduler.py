@@ -639,12 +639,14 @@ class Scheduler(Questions):
         owner: str | None = None,
         name: str | None = None,
         limit: int | None = None,
+        rate: float | None = None,
         dry_run: bool = False,
         reason: str | None = None,
     ) -> int:
         """Replays the dead letters of an owner or a handler (all, if neither is given).
 
-        Oldest first. Returns how many, ``limit`` at most; with ``dry_run`` only counts them.
+        Oldest first; with ``rate``, so many begin each second. Returns how many, ``limit`` at most;
+        with ``dry_run`` only counts them. Raises ``InvalidPolicy`` for a rate that cannot be.
         """
         return dead_letters.replay_many(
             self._context,
@@ -652,6 +654,7 @@ class Scheduler(Questions):
             owner=chosen_text("owner", owner),
             name=chosen_text("name", name),
             most=limit,
+            rate=rate,
             dry_run=dry_run,
             reason=reason,
         )

@@ -1,8 +1,15 @@
 """``horolog verify`` wired to a namespace's log."""
 
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
 from horolog.application.verify import Report, verify
+from horolog.application.verify.hash_chain import ChainReport, Checkpoint, checkpoint, verify_chain
 from horolog.application.verify.whole_log import Progress
+from horolog.domain.errors import InvalidSetting
 from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.hash_chain import PostgresChain
 from horolog.infrastructure.postgres.log_scan import PostgresLogScan
 from horolog.infrastructure.postgres.migrate import check_schema
 from horolog.interface.settings import Settings
@@ -19,3 +26,58 @@ def verify_log(settings: Settings, *, progress: Progress | None = None) -> Repor
         return verify(PostgresLogScan(database), progress=progress)
     finally:
         database.close()
+
+
+def verify_log_chain(
+    settings: Settings,
+    *,
+    against: Path | None = None,
+    save: Path | None = None,
+    progress: Progress | None = None,
+) -> ChainReport:
+    """Computes the hash chain of the log again; see :mod:`horolog.application.verify.hash_chain`.
+
+    ``against`` is the file of an earlier checkpoint, ``save`` where to write one of now. Raises
+    ``InvalidSetting`` for a file that cannot be used, and as :func:`verify_log`.
+    """
+    earlier = None if against is None else _read_checkpoint(against, settings.namespace)
+    database = Database(settings.database_url(), settings.namespace)
+    try:
+        check_schema(database)
+        report = verify_chain(PostgresChain(database), against=earlier, progress=progress)
+    finally:
+        database.close()
+    if save is not None and report.ok:
+        _write_checkpoint(save, checkpoint(report, settings.namespace, datetime.now(UTC)))
+    return report
+
+
+def _read_checkpoint(file: Path, namespace: str) -> Checkpoint:
+    try:
+        stated = json.loads(file.read_text())
+        found = Checkpoint(
+            stated["namespace"],
+            int(stated["position"]),
+            stated["digest"],
+            datetime.fromisoformat(stated["taken_at"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidSetting(f"{file} is no checkpoint of a log: {error}") from error
+    if found.namespace != namespace:
+        raise InvalidSetting(
+            f"{file} is a checkpoint of namespace {found.namespace!r}, not of {namespace!r}"
+        )
+    return found
+
+
+def _write_checkpoint(file: Path, taken: Checkpoint) -> None:
+    document = {
+        "namespace": taken.namespace,
+        "position": taken.position,
+        "digest": taken.digest,
+        "taken_at": taken.taken_at.isoformat(),
+    }
+    try:
+        file.write_text(json.dumps(document, indent=2) + "\n")
+    except OSError as error:
+        raise InvalidSetting(f"the checkpoint cannot be written to {file}: {error}") from error

@@ -1,18 +1,21 @@
 """Dead letters: a person's order to try one again under its own key, or to close it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
 from horolog.application.commands.changing import known_job
 from horolog.application.commands.context import MAX_TRIES, Context, too_busy
 from horolog.application.decision import decide_on_occurrence
-from horolog.domain.errors import NotAllowed, UnknownOccurrence
+from horolog.domain.errors import InvalidPolicy, NotAllowed, UnknownOccurrence
 from horolog.domain.job import refuse_if
 from horolog.domain.occurrence import OccurrenceState, decide_discard, decide_replay
 from horolog.domain.occurrence_events import OccurrenceEvent
 
 PAGE = 200
+
+MAX_RATE = 1_000.0
 
 
 class FindsDeadLetters(Protocol):
@@ -25,15 +28,19 @@ class FindsDeadLetters(Protocol):
         ...
 
 
-def replay(context: Context, occurrence_id: UUID, *, reason: str | None = None) -> OccurrenceState:
-    """Tries a dead letter again, at once, with a fresh budget of attempts.
+def replay(
+    context: Context, occurrence_id: UUID, *, in_s: float = 0.0, reason: str | None = None
+) -> OccurrenceState:
+    """Tries a dead letter again, at once or ``in_s`` seconds, with a fresh budget of attempts.
 
     Raises ``UnknownOccurrence``; ``NotAllowed`` where it is no dead letter or its job is cancelled.
     """
     origin = context.origin(reason)
 
     def decide(state: OccurrenceState) -> list[OccurrenceEvent]:
-        events = decide_replay(state, now=context.clock.now(), origin=origin)
+        events = decide_replay(
+            state, now=context.clock.now() + timedelta(seconds=in_s), origin=origin
+        )
         refuse_if(known_job(context, state.job_id), {"cancelled"}, "replay a run of")
         return events
 
@@ -56,21 +63,28 @@ def replay_many(
     owner: str | None = None,
     name: str | None = None,
     most: int | None = None,
+    rate: float | None = None,
     dry_run: bool = False,
     reason: str | None = None,
 ) -> int:
     """Replays the dead letters of an owner or a handler, oldest first, ``most`` of them at most.
 
+    ``rate`` has them begin so many a second, so that what they were too much for is not met by all
+    of them at once; without it they begin now.
+
     Returns how many were replayed, or would be (``dry_run``). Those that somebody else has replayed
     or discarded meanwhile, and those of cancelled jobs, are passed over.
     """
+    if rate is not None and not 0 < rate <= MAX_RATE:
+        raise InvalidPolicy(f"rate={rate!r}: from just above 0 to {MAX_RATE} runs a second")
     replayed = 0
     for identity in _dead(letters, owner, name):
         if most is not None and replayed >= most:
             break
         if not dry_run:
             try:
-                replay(context, identity, reason=reason)
+                in_s = 0.0 if rate is None else replayed / rate
+                replay(context, identity, in_s=in_s, reason=reason)
             except (NotAllowed, UnknownOccurrence):
                 continue
         replayed += 1

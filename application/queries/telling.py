@@ -28,7 +28,7 @@ SKIPPED_BECAUSE: Final[dict[SkipCause, str]] = {
     "superseded": "a later one runs in its place",
     "overlap": "an earlier run of the job was not finished",
     "paused": "the job was paused",
-    "cancelled": "the job was cancelled",
+    "cancelled": "it or its job was cancelled",
     "calendar": "its date is excluded or a holiday",
     "gap": "its local time did not exist",
 }
@@ -85,7 +85,12 @@ def _told_rarely(event: Event) -> str:
         case Recalled():
             return f"the job was changed before the run began: it is claimed anew{why}"
         case CancelRequested():
-            return f"{by} asked the running attempt to stop: {SKIPPED_BECAUSE[event.cause]}{why}"
+            cause = (
+                "a later run is to take its place"
+                if event.cause == "overlap"
+                else SKIPPED_BECAUSE[event.cause]
+            )
+            return f"{by} asked the running attempt to stop: {cause}{why}"
         case Stopped():
             return (
                 f"attempt {event.attempt} stopped after {event.seconds:.3f} s, as it was asked to"

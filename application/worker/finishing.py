@@ -19,7 +19,7 @@ from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.classify import Classification
 from horolog.application.worker.counting import Counting
 from horolog.application.worker.group_commit import Settled
-from horolog.application.worker.raised import Retryable, Snooze
+from horolog.application.worker.raised import MAX_WAIT_S, Retryable, Snooze
 from horolog.application.worker.results import storable_result
 from horolog.domain.errors import InvalidPayload
 from horolog.domain.failure import FailureKind
@@ -130,6 +130,8 @@ class Finishing:
             if isinstance(error, Retryable)
             else asked_to_wait_s(error, self._commit.now())
         )
+        if after_s is not None and not 0 <= after_s <= MAX_WAIT_S:
+            raise ValueError(f"after={after_s!r} is no wait")  # while another outcome can be had
         self.failed(attempt, kind, described(error), after_s)
 
     def taken(self, attempt: Attempt) -> None:

@@ -58,6 +58,7 @@ def listing(
 @click.option("--owner", metavar="WHO", help="With --all: only this owner's.")
 @click.option("--name", metavar="NAME", help="With --all: only of this handler.")
 @click.option("--limit", type=int, metavar="N", help="With --all: at most so many.")
+@click.option("--rate", type=float, metavar="N", help="With --all: so many begin each second.")
 @click.option("--dry-run", is_flag=True, help="With --all: only count them.")
 @click.option("--reason", metavar="WHY", help="Why; it is kept in the log.")
 @at_a_place
@@ -69,6 +70,7 @@ def replay(
     owner: str | None,
     name: str | None,
     limit: int | None,
+    rate: float | None,
     dry_run: bool,
     reason: str | None,
 ) -> None:
@@ -81,7 +83,7 @@ def replay(
             return
         with output.progress("replaying"):
             count = scheduler.replay_many(
-                owner=owner, name=name, limit=limit, dry_run=dry_run, reason=reason
+                owner=owner, name=name, limit=limit, rate=rate, dry_run=dry_run, reason=reason
             )
     if output.as_json:
         output.document({"would_replay" if dry_run else "replayed": count})

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from horolog import Every, NotAllowed, Scheduler, UnknownOccurrence
+from horolog import Every, InvalidPolicy, NotAllowed, Scheduler, UnknownOccurrence
 
 if TYPE_CHECKING:
     from tests.interface.conftest import Stage
@@ -114,6 +114,19 @@ def test_many_are_replayed_by_owner_and_handler(scheduler: Scheduler, stage: Sta
     left = [letter.id for letter in scheduler.dead_letters()]
     assert left == dead[2:]
     assert scheduler.replay_many() == 3
+
+
+def test_many_can_be_replayed_one_after_the_other(scheduler: Scheduler, stage: Stage) -> None:
+    job = scheduler.register("report", schedule=Every(60))
+    dead = [stage.dead(job.id).id for _ in range(3)]
+    for rate in (0, -1, 1e9):
+        with pytest.raises(InvalidPolicy, match="rate="):
+            scheduler.replay_many(rate=rate)
+    assert scheduler.replay_many(rate=0.1) == 3
+    first, last = (scheduler.occurrence(identity).due_at for identity in (dead[0], dead[-1]))
+    assert first is not None
+    assert last is not None
+    assert 19 < (last - first).total_seconds() < 25
 
 
 def test_a_listing_goes_on_after_the_last_of_the_page_before(

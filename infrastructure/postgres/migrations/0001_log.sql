@@ -54,15 +54,16 @@ CREATE TABLE :schema.chain (
     content bytea NOT NULL,
     digest bytea NOT NULL
 );
--- What is left of the content of links whose events were pruned, month by month. Their sha256 is in
--- the event that says so, and that event is in the chain.
+-- What each pruning has left of the content of links that it took events from. The sha256 of all of it
+-- is in the event that says so, and that event is in the chain; "pruning" is its correlation.
 CREATE TABLE :schema.chain_pruned (
-    since timestamptz NOT NULL,
+    pruning uuid NOT NULL,
     position_to bigint NOT NULL,
     events integer NOT NULL,
     content bytea NOT NULL,
-    PRIMARY KEY (since, position_to)
+    PRIMARY KEY (pruning, position_to)
 );
+CREATE INDEX chain_pruned_position ON :schema.chain_pruned (position_to, events);
 
 -- Append-only for everybody, owners and superusers included; what services may not do at all is
 -- withheld by privileges on top (see grant_service). Retention drops partitions and deletes nothing.

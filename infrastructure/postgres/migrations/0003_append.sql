@@ -130,7 +130,7 @@ BEGIN
                 SELECT a.position, stamp, a.stream, a.version, a.topic, a.state
                 FROM accepted a WHERE NOT a.is_occurrence
             )
-            -- As application/verify/chain.py has it.
+            -- As application/verify/hash_chain.py has it.
             SELECT min(a.position), max(a.position), count(*)::integer,
                    sha256(string_agg(int8send(a.position) || timestamptz_send(stamp)
                                      || uuid_send(a.stream) || int4send(a.version)

@@ -336,9 +336,7 @@ def decide_stopped(
     state: OccurrenceState, *, seconds: float, origin: Origin
 ) -> list[OccurrenceEvent]:
     """The attempt stopped as it was asked to, by the log or, for a cancelled job, by its worker."""
-    stopped = Stopped(
-        attempt=state.attempt, cause="cancelled", seconds=seconds, **origin.fields()
-    )
+    stopped = Stopped(attempt=state.attempt, cause="cancelled", seconds=seconds, **origin.fields())
     if state.state == "running":
         return [CancelRequested(**origin.fields()), stopped]
     return [stopped]

@@ -64,7 +64,7 @@ async def connect(
             flush_timeout=request_timeout_s,
         )
     except (nats.errors.Error, OSError, TimeoutError) as error:
-        await client.close()
+        await disconnect(client)
         raise QueueUnavailable(
             f"NATS cannot be reached at {_shown(servers)}: {one_line(last[-1] if last else error)}"
         ) from error
@@ -74,9 +74,20 @@ async def connect(
     try:
         await _check_jetstream(jetstream, servers)
     except QueueUnavailable:
-        await client.close()
+        await disconnect(client)
         raise
     return client, jetstream
+
+
+async def disconnect(client: Client) -> None:
+    """Closes a connection, in whatever state it is; its last words may be lost."""
+    try:
+        await client.close()
+    except (nats.errors.Error, OSError, TimeoutError):
+        # The server went away while the client had something left to say. It gave up in the middle
+        # of its closing, and takes itself for closed; now that there is nothing left, it gets on.
+        client._status = Client.DISCONNECTED  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        await client.close()
 
 
 def checked_urls(url: str) -> list[str]:

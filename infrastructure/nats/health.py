@@ -5,7 +5,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 
 from horolog.application.health import QueueDepth, QueueHealth
-from horolog.infrastructure.nats.connection import connect, translated
+from horolog.infrastructure.nats.connection import connect, disconnect, translated
 
 
 class NatsHealth:
@@ -21,7 +21,7 @@ class NatsHealth:
             with translated(f"looking at stream {self._stream}"):
                 return await self._look(client, jetstream)
         finally:
-            await client.close()
+            await disconnect(client)
 
     async def _look(self, client: Client, jetstream: JetStreamContext) -> QueueHealth:
         version = client.connected_server_version

@@ -18,7 +18,7 @@ from horolog.application.scanner.outbox import Message
 from horolog.application.scanner.publishing import Receipt
 from horolog.application.scanner.sent import Place
 from horolog.domain.errors import QueueUnavailable
-from horolog.infrastructure.nats.connection import connect, translated
+from horolog.infrastructure.nats.connection import connect, disconnect, translated
 from horolog.infrastructure.nats.pipeline import Answer, Outgoing, Pipeline
 from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings, StreamState
 
@@ -113,7 +113,7 @@ class NatsReadyQueue:
     async def close(self) -> None:
         client, self._client, self._stream = self._client, None, None
         if client is not None:
-            await client.close()
+            await disconnect(client)
 
     async def _ready(self) -> ReadyStream:
         """The stream over a live connection, or ``QueueUnavailable`` at once."""

@@ -27,7 +27,7 @@ from nats.aio.subscription import Subscription
 
 from horolog.application.worker.held import ReadyMessage, Word
 from horolog.domain.errors import HorologError, InvalidSetting
-from horolog.infrastructure.nats.connection import connect
+from horolog.infrastructure.nats.connection import connect, disconnect
 from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings
 
 log = logging.getLogger("horolog.worker")
@@ -152,7 +152,7 @@ class NatsReadySource:
                 await client.publish(*self._words.get_nowait())
             if client.is_connected:
                 await client.flush(timeout=2)
-        await client.close()
+        await disconnect(client)
 
     # The connection, and which queues there are.
 

@@ -10,6 +10,7 @@ import nats
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.js import JetStreamContext
 from tests.faults.system.system import System
 
 
@@ -61,14 +62,11 @@ def a_stranger_repeats(system: System, *, share: float = 1.0, seed: int = 0) -> 
 def publish(system: System, contents: Sequence[bytes], queue: str = "default") -> None:
     """Puts messages into the stream, as whoever may publish there can."""
 
-    async def say() -> None:
-        client = await nats.connect(system.settings.nats_url())  # pyright: ignore[reportUnknownMemberType]
+    async def say(jetstream: JetStreamContext) -> None:
         for content in contents:
-            await client.publish(f"{system.namespace}.ready.{queue}", content)
-        await client.flush()
-        await client.close()
+            await jetstream.publish(f"{system.namespace}.ready.{queue}", content)
 
-    asyncio.run(say())
+    system.on_nats(say)
 
 
 async def _say(client: Client, subject: str, data: bytes) -> None:

@@ -53,7 +53,8 @@ class NotInTime(AssertionError):
 
 
 class System:
-    """``expected`` is how many occurrences each job has to have had in the end."""
+    """``expected`` is how many occurrences each job has to have had in the end; how many those in
+    ``restless`` have, nobody can say."""
 
     def __init__(self, servers: EmbeddedServers, namespace: str, folder: Path) -> None:
         endpoints = servers.ensure()
@@ -68,6 +69,7 @@ class System:
         self.ask(_ONE_EFFECT)
         self.scheduler = Scheduler(settings=self.settings)
         self.expected: dict[UUID, int] = {}
+        self.restless: set[UUID] = set()
         self.processes: list[Process] = []
         self._folder = folder
 

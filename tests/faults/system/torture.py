@@ -11,19 +11,21 @@ in that moment is the machine's own, so a failure is a story to read and not a f
 """
 
 import argparse
+import logging
 import random
 import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import nats.errors
 from nats.js import JetStreamContext
-from nats.js.errors import NotFoundError
 from tests.faults.system.account import Account, account
 from tests.faults.system.load import under_load
 from tests.faults.system.processes import Process
@@ -38,6 +40,9 @@ SCANNERS, WORKERS = 2, 2
 LONGEST_STOP_S = 3 * SCANNER["lease_s"]
 AWAY_STATUS = 3
 """What a process ends with that could not begin, since a service was away: it is started again."""
+
+YOUNG_S = 6.0
+"""After this a process has begun, even on a machine that is busy."""
 
 Fault = Callable[[], None]
 
@@ -170,7 +175,8 @@ class Torture:
             self._after(self._rng.uniform(0.3, LONGEST_STOP_S), process.go_on)
 
     def _tell_to_stop(self, role: str) -> None:
-        if process := self._one(role):
+        process = self._one(role)
+        if process is not None and process.age_s > YOUNG_S:  # before, SIGTERM simply ends it
             process.tell_to_stop()
             self._start(role)
 
@@ -193,16 +199,16 @@ class Torture:
         self._after(self._rng.choice([0.0, 0.5]), self._servers.start_nats)
 
     def _delete(self, delete: Callable[[JetStreamContext, str], Any]) -> None:
-        try:
+        with suppress(*_FOILED):
             self._system.on_nats(lambda jetstream: delete(jetstream, self._system.stream))
-        except (QueueUnavailable, NotFoundError):
-            return  # it is away, or another fault was quicker
 
     def _talk_nonsense(self) -> None:
-        try:
+        with suppress(*_FOILED):
             publish(self._system, [b"nonsense", b'{"format":1,"runs":[]}'])
-        except OSError:
-            return
+
+
+_FOILED = (QueueUnavailable, nats.errors.Error, OSError, TimeoutError)
+"""NATS is away, or another fault was quicker."""
 
 
 async def _delete_stream(jetstream: JetStreamContext, stream: str) -> None:
@@ -276,6 +282,8 @@ def main() -> int:
         print(f"[{time.monotonic() - began:6.1f}] {words}", flush=True)
 
     say(f"seed {seed}")
+    # What a client of ours says of a server that we have stopped ourselves is no news.
+    logging.getLogger("nats").setLevel(logging.CRITICAL)
     with temporary_folder() as folder:
         logs: Path = arguments.logs or folder / "logs"
         logs.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,6 @@
 """Postgres and NATS are stopped, killed and wiped under load: it costs time, and nothing else."""
 
-from collections.abc import Callable
-
 import pytest
-from nats.js import JetStreamContext
 from tests.faults.system.account import account
 from tests.faults.system.system import System
 
@@ -29,12 +26,12 @@ def test_nats_is_stopped_and_killed_and_started_again(system: System) -> None:
     for end in (system.servers.stop_nats, system.servers.kill_nats):
         end()
         claimed = system.count("occurrence.claimed.1")
+        system.register(60, over_s=1.0)
         system.until(
             lambda before=claimed: system.count("occurrence.claimed.1") > before,
             "the scanner goes on claiming",
         )
         system.servers.start_nats()
-        system.register(60, over_s=1.0)
     settled(system)
 
 
@@ -62,9 +59,6 @@ def test_the_directory_of_jetstream_is_deleted(system: System) -> None:
     system.register(60, over_s=1.0)
     wiped(system.servers)
     settled(system)
-
-
-Delete = Callable[[JetStreamContext, str], object]
 
 
 def test_an_operator_deletes_the_consumer_and_the_stream(system: System) -> None:

@@ -105,9 +105,9 @@ class Questions:
         ended, which finds a replay of an old one. ``name``, ``queue``, ``owner`` and ``label``
         choose by the job as it is now, ``failure`` and ``worker`` by any attempt. In the order of
         fire times, or of ends; ``after`` is the id of the last one of the page before, ``limit``
-        from 1 to 10,000. What was skipped did not run (see :meth:`skips`) and is left out unless
-        ``state`` asks for it, as is what was ordered and not claimed yet. A choice that fits few
-        runs is looked for piece by piece: narrow the time where it takes long.
+        from 1 to 10,000. What was skipped before any attempt did not run (see :meth:`skips`) and
+        is left out unless ``state`` asks for it, as is what was ordered and not claimed yet. A
+        choice that fits few runs is looked for piece by piece: narrow the time where it takes long.
         """
         wanted = ExecutionChoice(
             _chosen_jobs(job_id, name, queue, owner, label),

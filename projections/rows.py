@@ -121,7 +121,7 @@ def job_next_run(state: JobState) -> NextRun | None:
         id=state.id,
         job_id=state.id,
         partition=state.partition,
-        due_at=_due_at(state, state.next_fire),
+        due_at=fire_due_at(state, state.next_fire),
         look_after_s=None,
         look=False,
         state="active",
@@ -134,7 +134,7 @@ def job_next_run(state: JobState) -> NextRun | None:
     )
 
 
-def _due_at(state: JobState, fire: datetime) -> datetime:
+def fire_due_at(state: JobState, fire: datetime) -> datetime:
     """When the fire is due; a schedule without jitter is not read for that."""
     definition = state.definition
     if not definition.schedule.get("jitter"):

@@ -12,9 +12,9 @@ from horolog.application.queries.past_ports import MaybeOpen, ReadsPast
 from horolog.domain.job import JobState
 from horolog.domain.job_events import JobEvent
 from horolog.domain.occurrence import OccurrenceState, evolve
-from horolog.domain.occurrence_events import Claimed
+from horolog.domain.occurrence_events import Attempted, Claimed
 from horolog.domain.orders import ordered_by
-from horolog.projections.rows import NextRun, job_next_run, occurrence_next_run
+from horolog.projections.rows import fire_due_at, job_next_run, occurrence_next_run
 
 
 def due_at(
@@ -24,35 +24,34 @@ def due_at(
 
     All of it is folded for each page, job by job, and only the page is kept.
     """
-    position = past.position_at(moment)
-    entries = _entries(past, moment, position)
-    if after is None:
-        return nsmallest(limit, entries, key=_place)
-    known = list(entries)
-    begin = next((_place(entry) for entry in known if entry.id == after), None)
-    if begin is None:
-        return []
-    return nsmallest(limit, (entry for entry in known if _place(entry) > begin), key=_place)
+    places = _places(past, moment, past.position_at(moment))
+    if after is not None:
+        known = list(places)
+        begin = next((place for place in known if place[1] == after), None)
+        places = (place for place in known if begin is not None and place[:2] > begin[:2])
+    page = nsmallest(limit, places, key=lambda place: place[:2])
+    return [_entry(due, subject) for due, _, subject in page]
 
 
-def _place(entry: IndexEntry) -> tuple[datetime, UUID]:
-    return (entry.due_at, entry.id)
+Subject = JobState | tuple[OccurrenceState, str]
+"""A job whose next fire it is, or an unfinished occurrence and the name of its job."""
 
 
-def _entries(past: ReadsPast, moment: datetime, position: int) -> Iterator[IndexEntry]:
+def _places(
+    past: ReadsPast, moment: datetime, position: int
+) -> Iterator[tuple[datetime, UUID, Subject]]:
+    """When each entry was due, its id, and what it was: an entry is made of those of the page."""
     maybe = past.maybe_open(moment, position)
     # A run may outlive its job's schedule, so these jobs are looked at whatever their status was.
     of_runs = sorted({one.job_id for one in maybe})
     jobs = {job.id: job for job in states_at(past, of_runs, moment, position)}
-    for row, at in _open_runs(past, maybe, jobs, position):
-        yield _entry(row, at, jobs[row.job_id].definition.name)
+    for state, at in _open_runs(past, maybe, jobs, position):
+        yield at, state.id, (state, jobs[state.job_id].definition.name)
     after: UUID | None = None
     while ids := past.job_ids(name=None, after=after, limit=BATCH):
-        for state in states_at(past, ids, moment, position, active=True):
-            row = job_next_run(state)
-            if row is not None:
-                assert row.due_at is not None
-                yield _entry(row, row.due_at, state.definition.name)
+        for job in states_at(past, ids, moment, position, active=True):
+            if job.next_fire is not None:
+                yield fire_due_at(job, job.next_fire), job.id, job
         after = ids[-1]
 
 
@@ -61,18 +60,27 @@ def _open_runs(
     maybe: Sequence[MaybeOpen],
     jobs: Mapping[UUID, JobState],
     position: int,
-) -> Iterator[tuple[NextRun, datetime]]:
+) -> Iterator[tuple[OccurrenceState, datetime]]:
     orders = _ordered(past, maybe, jobs, position)
     for one in maybe:
         state = _folded(one, orders) if one.job_id in jobs else None
         if state is None or state.finished:
             continue
-        row = occurrence_next_run(state)
-        if row.due_at is not None:
-            yield row, row.due_at
+        if state.due is not None:
+            yield state, state.due
         else:
-            assert row.look_after_s is not None
-            yield row, one.events[-1].recorded_at + timedelta(seconds=row.look_after_s)
+            assert state.look_after_s is not None
+            yield state, _leased_at(one) + timedelta(seconds=state.look_after_s)
+
+
+def _leased_at(one: MaybeOpen) -> datetime:
+    """When the claim or the attempt was made whose window or lease still runs: a request to stop
+    gives the attempt no more time."""
+    return next(
+        recorded.recorded_at
+        for recorded in reversed(one.events)
+        if isinstance(recorded.event, Claimed | Attempted)
+    )
 
 
 def _ordered(
@@ -105,9 +113,14 @@ def _folded(one: MaybeOpen, orders: Mapping[UUID, OccurrenceState]) -> Occurrenc
     return state
 
 
-def _entry(row: NextRun, at: datetime, name: str) -> IndexEntry:
+def _entry(due: datetime, subject: Subject) -> IndexEntry:
+    if isinstance(subject, JobState):
+        row, name = job_next_run(subject), subject.definition.name
+    else:
+        row, name = occurrence_next_run(subject[0]), subject[1]
+    assert row is not None
     return IndexEntry(
-        due_at=at,
+        due_at=due,
         id=row.id,
         job_id=row.job_id,
         name=name,

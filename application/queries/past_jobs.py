@@ -11,12 +11,16 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from horolog.application.log import Recorded
-from horolog.application.queries.past_ports import LEAD, ClaimsSought, PastJob, ReadsPastJobs
+from horolog.application.queries.past_ports import (
+    LEAD,
+    ClaimsSought,
+    Move,
+    PastJob,
+    ReadsPastJobs,
+)
 from horolog.application.queries.ports import JobFilter
-from horolog.domain.job import JobState
-from horolog.domain.job_events import Registered, Rescheduled
-from horolog.projections.job_in_order import evolve_in_order
+from horolog.domain.job import JobState, advance, evolve
+from horolog.domain.job_events import Registered, Rescheduled, Resumed, ZoneDataChanged
 
 BATCH = 5_000
 
@@ -56,7 +60,7 @@ def states_at(
     """Those of the jobs that existed, by id; with ``active`` those whose schedule was going on."""
     jobs = past.jobs_at(ids, position, active=active)
     sought = [found for job in jobs if (found := _claims_of(job, moment)) is not None]
-    claims: Mapping[UUID, Recorded] = {}
+    claims: Mapping[UUID, Move] = {}
     if sought:
         claims = past.last_claims(sought, moment, position)
     for job in jobs:
@@ -67,27 +71,48 @@ def states_at(
 
 def _claims_of(job: PastJob, moment: datetime) -> ClaimsSought | None:
     """Where the claims that count may be; ``None`` where no fire time can have been claimed."""
-    begin: Recorded | None = None
-    stated: list[datetime] = []
-    for recorded in job.events:
-        if isinstance(recorded.event, Registered | Rescheduled):
-            begin, stated = recorded, []
-        if (fire := getattr(recorded.event, "next_fire", None)) is not None:
-            stated.append(fire)
-    if begin is None or not stated or min(stated) > moment + LEAD:
+    since, begin = _first_fire(job)
+    if since is None or since > moment + LEAD:
         return None
-    return ClaimsSought(job.id, min(stated), begin.position)
+    return ClaimsSought(job.id, since, begin)
 
 
-def _folded(job: PastJob, claim: Recorded | None) -> JobState | None:
-    events = list(job.events)
-    if claim is not None:
-        events.append(claim)
-        events.sort(key=lambda recorded: recorded.position)
+def _first_fire(job: PastJob) -> tuple[datetime | None, int]:
+    """The earliest fire time that was stated since the job got its schedule, and when it got it.
+
+    (New rules of a zone may have set the fire time back.)
+    """
+    since, begin = None, 0
+    for recorded in job.events:
+        event = recorded.event
+        if isinstance(event, Registered | Rescheduled):
+            since, begin = event.next_fire, recorded.position
+        elif isinstance(event, Resumed | ZoneDataChanged) and event.next_fire is not None:
+            since = event.next_fire if since is None else min(since, event.next_fire)
+    return since, begin
+
+
+def _folded(job: PastJob, claim: Move | None) -> JobState | None:
+    """The state after the job's own events and the moves of its schedule, in the log's order."""
     state: JobState | None = None
-    for recorded in events:
-        state = evolve_in_order(state, job.id, recorded.event)
-    return None if state is None else replace(state, version=job.version)
+    moves = [(move.position, move is claim, move) for move in (job.dropped, claim) if move]
+    moves.sort()
+    for recorded in job.events:
+        while moves and moves[0][0] < recorded.position:
+            state = _moved(state, *moves.pop(0)[1:])
+        state = evolve(state, job.id, recorded.event)
+    for _, is_claim, move in moves:
+        state = _moved(state, is_claim, move)
+    if state is None or state.version == job.version:
+        return state
+    return replace(state, version=job.version)
+
+
+def _moved(state: JobState | None, is_claim: bool, move: Move) -> JobState | None:
+    """A claim moves the schedule on from where it stands, and a dropped range never back."""
+    if state is None or move.fires < state.fires or (is_claim and move.fires == state.fires):
+        return state
+    return advance(state, move.next_fire, move.fires)
 
 
 def _is_wanted(state: JobState, wanted: JobFilter) -> bool:

@@ -9,7 +9,7 @@ Errors: ``StoreUnavailable``; ``UnreadableEvent``, which names the event.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from horolog.application.log import Recorded
@@ -19,14 +19,24 @@ LEAD: Final = timedelta(seconds=5)
 """No fire time is claimed before it has come, by the database's clock; this much is allowed for."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastJob:
+class Move(NamedTuple):
+    """What a claim of a fire time, or a dropped range of them, has made of a job's schedule: where
+    it goes on, and how many fire times it has used up. ``position`` is the event's."""
+
+    position: int
+    fires: int
+    next_fire: datetime | None
+
+
+class PastJob(NamedTuple):
     """A job's own events up to a position, by version, without those that leave its state as it is;
-    ``version`` is the last one of all."""
+    ``version`` is the last one of all. Of the ranges that were dropped only the last is told, as
+    ``dropped``: it says how far the schedule had come."""
 
     id: UUID
     version: int
     events: Sequence[Recorded]
+    dropped: Move | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,7 @@ class ReadsPastJobs(Protocol):
 
     def last_claims(
         self, sought: Sequence[ClaimsSought], moment: datetime, position: int
-    ) -> Mapping[UUID, Recorded]:
+    ) -> Mapping[UUID, Move]:
         """For each job the claim that moved its schedule furthest, of those sought and up to
         ``position``, the last at ``moment``; jobs without one are left out."""
         ...

@@ -24,7 +24,6 @@ from horolog.infrastructure.postgres.tracking import TRACK, TRACKED
 retried = retry((InterfaceError, OperationalError), max_attempts=5, wait=0.2)
 
 
-
 class PostgresLogTracking(TrackingRecorder):
     """The ``tracking`` table of a namespace; derive the view of a projection from it.
 

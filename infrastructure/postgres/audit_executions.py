@@ -59,7 +59,7 @@ _BY_END = f"""
      JOIN :schema.executions x ON x.id = e.stream AND x.version = e.version
      WHERE e.position > %(low)s AND e.position <= %(high)s AND e.topic IN (
          'occurrence.succeeded.1', 'occurrence.dead_lettered.1', 'occurrence.skipped.1',
-         'occurrence.discarded.1') {{state}}
+         'occurrence.discarded.1', 'occurrence.stopped.1') {{state}}
      ORDER BY e.position LIMIT %(look)s)
 """
 # The primary keys of jobs and of the events. What was looked at is told beside what was chosen.
@@ -80,7 +80,7 @@ _CHOSEN = """
 _FIRST = """
     LEFT JOIN :schema.occurrence_events f ON f.stream = x.id AND f.version = 1
     LEFT JOIN LATERAL (
-        SELECT e.recorded_at FROM :schema.occurrence_events e
+        SELECT e.recorded_at, e.state FROM :schema.occurrence_events e
         WHERE e.stream = x.id AND e.topic = 'occurrence.attempted.1'
         ORDER BY e.version LIMIT 1) b ON true
 """
@@ -89,13 +89,16 @@ _MEANT = """coalesce(CASE WHEN f.state LIKE '%%"due"%%'::bytea
 _LAST = """
     LEFT JOIN LATERAL (
         SELECT :schema.decoded(e.state) AS said FROM :schema.occurrence_events e
-        WHERE e.stream = x.id AND e.topic IN ('occurrence.succeeded.1', 'occurrence.failed.1')
+        WHERE e.stream = x.id AND e.topic IN (
+            'occurrence.succeeded.1', 'occurrence.failed.1', 'occurrence.stopped.1')
         ORDER BY e.version DESC LIMIT 1) l ON true
 """
+# Where there was one attempt only, the first is the last; what never failed is not searched for it.
 _EXECUTION: Final = (
     f"""x.id, x.job_id, x.job_key, x.name, x.queue, x.owner, x.labels, x.state, x.kind, x.fire_time,
     {_MEANT}, CASE WHEN f.topic = 'occurrence.claimed.1' THEN f.recorded_at END, b.recorded_at,
-    x.finished_at, x.attempt, x.failures, w.actor,
+    x.finished_at, x.attempt, x.failures,
+    :schema.decoded(coalesce(w.state, b.state)) ->> 'actor',
     CASE WHEN (l.said ->> 'attempt')::int = x.attempt THEN (l.said ->> 'seconds')::float8 END,
     CASE d.topic WHEN 'occurrence.lost.1' THEN 'lost' ELSE d.said ->> 'kind' END,
     d.said ->> 'error'""",
@@ -103,12 +106,13 @@ _EXECUTION: Final = (
     + _LAST
     + """
     LEFT JOIN LATERAL (
-        SELECT :schema.decoded(e.state) ->> 'actor' AS actor FROM :schema.occurrence_events e
-        WHERE e.stream = x.id AND e.topic = 'occurrence.attempted.1'
+        SELECT e.state FROM :schema.occurrence_events e
+        WHERE x.attempt > 1 AND e.stream = x.id AND e.topic = 'occurrence.attempted.1'
         ORDER BY e.version DESC LIMIT 1) w ON true
     LEFT JOIN LATERAL (
         SELECT e.topic, :schema.decoded(e.state) AS said FROM :schema.occurrence_events e
-        WHERE e.stream = x.id AND e.topic IN ('occurrence.failed.1', 'occurrence.lost.1')
+        WHERE (x.attempt > 1 OR x.failures > 0) AND e.stream = x.id
+          AND e.topic IN ('occurrence.failed.1', 'occurrence.lost.1')
         ORDER BY e.version DESC LIMIT 1) d ON true
     """,
 )
@@ -117,6 +121,10 @@ _TIMING: Final = (
     (l.said ->> 'seconds')::float8, extract(epoch FROM b.recorded_at - {_MEANT})::float8""",
     _FIRST + _LAST,
 )
+# What was skipped has run only if an attempt had begun; what was ordered is about to.
+_RAN = """AND x.state <> 'scheduled' AND (x.state <> 'skipped' OR EXISTS (
+    SELECT FROM :schema.occurrence_events e
+    WHERE e.stream = x.id AND e.topic = 'occurrence.attempted.1'))"""
 _ENDED_AT = """
     SELECT e.position FROM :schema.executions x
     JOIN :schema.occurrence_events e ON e.stream = x.id AND e.version = x.version WHERE x.id = %s
@@ -195,7 +203,7 @@ class PostgresExecutions:
         if jobs == []:
             return None
         conditions = job_conditions(wanted.jobs, params) + _conditions(wanted, params)
-        state = "" if finished else "AND x.state NOT IN ('skipped', 'scheduled')"
+        state = "" if finished else _RAN
         if wanted.state is not None:
             # Spelled out: for a parameter the planner cannot know that executions_unusual has it.
             assert wanted.state in get_args(Phase)

@@ -9,9 +9,19 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
+from pydantic_core import from_json
+
 from horolog.application.log import Recorded
-from horolog.application.queries.past_ports import LEAD, ClaimsSought, MaybeOpen, PastJob
-from horolog.domain.ids import OccurrenceKind, fire_time_floor
+from horolog.application.queries.past_ports import (
+    LEAD,
+    ClaimsSought,
+    MaybeOpen,
+    Move,
+    PastJob,
+)
+from horolog.domain.event import read_event
+from horolog.domain.ids import OccurrenceKind, fire_time_floor, log_stream
+from horolog.domain.log_events import OccurrencesPruned
 from horolog.infrastructure.postgres.arrays import BigInts, Uuids
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.position_at import PostgresPositions
@@ -35,29 +45,30 @@ _JOBS_AT = """
             ORDER BY e.version DESC LIMIT 1) l
         WHERE NOT (%(active)s AND l.topic IN ('job.paused.1', 'job.cancelled.1', 'job.completed.1'))
     )
-    SELECT k.version, e.position, e.recorded_at, e.stream, e.version, e.topic, e.state
-    FROM known k JOIN :schema.job_events e ON e.stream = k.id AND e.version <= k.version
+    SELECT k.version, s.position, s.state,
+           e.position, e.recorded_at, e.stream, e.version, e.topic, e.state
+    FROM known k
+    JOIN :schema.job_events e ON e.stream = k.id AND e.version <= k.version
+    LEFT JOIN LATERAL (
+        SELECT s.position, s.state FROM :schema.job_events s
+        WHERE k.version > 1 AND s.stream = k.id AND s.version <= k.version
+          AND s.topic = 'job.fires_skipped.1'
+        ORDER BY s.version DESC LIMIT 1) s ON e.version = 1
     WHERE e.topic NOT IN ('job.triggered.1', 'job.backfill_requested.1', 'job.fires_skipped.1')
-    UNION ALL
-    SELECT k.version, e.position, e.recorded_at, e.stream, e.version, e.topic, e.state
-    FROM known k CROSS JOIN LATERAL (
-        SELECT * FROM :schema.job_events s
-        WHERE s.stream = k.id AND s.version <= k.version AND s.topic = 'job.fires_skipped.1'
-        ORDER BY s.version DESC LIMIT 1) e
-    WHERE k.version > 1
+    ORDER BY e.stream, e.version
 """
 # executions_job backwards, next_runs_unfinished, and the primary key of the events: the latest fire
 # time of the schedule whose claim is old enough.
 _LAST_CLAIMS = """
-    SELECT e.position, e.recorded_at, e.stream, e.version, e.topic, e.state
-    FROM unnest(%(jobs)b, %(since)b, %(after)b) AS w (job, since, after)
+    SELECT w.number, e.position, e.state
+    FROM unnest(%(jobs)b, %(since)b, %(after)b) WITH ORDINALITY AS w (job, since, after, number)
     CROSS JOIN LATERAL (
-        (SELECT e.* FROM :schema.executions x
+        (SELECT e.position, e.state FROM :schema.executions x
          JOIN :schema.occurrence_events e ON e.stream = x.id AND e.version = 1
          WHERE x.job_id = w.job AND x.id >= w.since AND x.id < %(until)s AND {of_the_schedule}
          ORDER BY x.id DESC LIMIT 1)
         UNION ALL
-        (SELECT e.* FROM :schema.next_runs x
+        (SELECT e.position, e.state FROM :schema.next_runs x
          JOIN :schema.occurrence_events e ON e.stream = x.id AND e.version = 1
          WHERE x.job_id = w.job AND x.kind <> 'job' AND x.id >= w.since AND x.id < %(until)s
            AND {of_the_schedule}
@@ -68,6 +79,11 @@ _LAST_CLAIMS = """
     "x.kind = 'schedule' AND e.position > w.after AND e.position <= %(position)s"
     " AND e.topic = 'occurrence.claimed.1'",
 )
+# The primary key of job_events: what left the log with the claims of old runs (retention).
+_PRUNED = """
+    SELECT e.topic, e.state FROM :schema.job_events e
+    WHERE e.stream = %s AND e.topic = 'log.occurrences_pruned.1' ORDER BY e.version
+"""
 # next_runs_unfinished; the primary key of executions for the quick ones of the last minutes;
 # executions_long; job_events_ordered for what was ordered for later.
 _MAYBE_OPEN = """
@@ -117,6 +133,7 @@ class PostgresPast(PostgresPositions):
         super().__init__(database)
         self._jobs_at = database.sql(_JOBS_AT)
         self._last_claims = database.sql(_LAST_CLAIMS)
+        self._pruned = database.sql(_PRUNED)
         self._maybe_open = database.sql(_MAYBE_OPEN)
         self._events = database.sql(_EVENTS)
         self._orders = database.sql(_ORDERS)
@@ -128,21 +145,23 @@ class PostgresPast(PostgresPositions):
         return [identity for (identity,) in self._database.query(statement, params)]
 
     def jobs_at(self, ids: Sequence[UUID], position: int, *, active: bool = False) -> list[PastJob]:
-        found: dict[UUID, tuple[int, list[Recorded]]] = {}
+        found: list[PastJob] = []
         for part in _parts(ids):
             params = {"ids": Uuids(part), "position": position, "active": active}
-            for last, *row in self._database.query(self._jobs_at, params):
-                event = recorded(tuple(row))
-                found.setdefault(event.stream, (last, []))[1].append(event)
-        return [
-            PastJob(job_id, last, sorted(events, key=lambda event: event.version))
-            for job_id, (last, events) in sorted(found.items())
-        ]
+            events: list[Recorded] = []
+            for row in self._database.query(self._jobs_at, params):
+                event = recorded(row[3:])
+                if event.version == 1:
+                    events = []
+                    dropped = None if row[1] is None else _move(row[1], row[2])
+                    found.append(PastJob(event.stream, row[0], events, dropped))
+                events.append(event)
+        return found
 
     def last_claims(
         self, sought: Sequence[ClaimsSought], moment: datetime, position: int
-    ) -> dict[UUID, Recorded]:
-        found: dict[UUID, tuple[int, Recorded]] = {}
+    ) -> dict[UUID, Move]:
+        found = self._pruned_claims(sought, position)
         for part in _parts(sought):
             params = {
                 "jobs": Uuids([one.job_id for one in part]),
@@ -151,12 +170,23 @@ class PostgresPast(PostgresPositions):
                 "until": fire_time_floor(moment + LEAD),
                 "position": position,
             }
-            for row in self._database.query(self._last_claims, params):
-                claim = recorded(row)
-                job_id, fires = cast("Any", claim.event).job_id, cast("Any", claim.event).fires or 0
-                if job_id not in found or found[job_id][0] < fires:
-                    found[job_id] = (fires, claim)
-        return {job_id: claim for job_id, (_, claim) in found.items()}
+            for number, at, state in self._database.query(self._last_claims, params):
+                _put(found, part[number - 1].job_id, _move(at, state))
+        return found
+
+    def _pruned_claims(self, sought: Sequence[ClaimsSought], position: int) -> dict[UUID, Move]:
+        """The last claim of each job that left the log, where it was made by then."""
+        found: dict[UUID, Move] = {}
+        rows = self._database.query(self._pruned, (log_stream(self._database.namespace),))
+        if rows:
+            after = {one.job_id: one.after for one in sought}
+            for topic, state in rows:
+                event = read_event(topic, bytes(state))
+                assert isinstance(event, OccurrencesPruned)
+                for move in event.moves:
+                    if move.job_id in after and after[move.job_id] < move.position <= position:
+                        _put(found, move.job_id, Move(move.position, move.fires, move.next_fire))
+        return found
 
     def maybe_open(self, moment: datetime, position: int) -> list[MaybeOpen]:
         params = {
@@ -184,6 +214,24 @@ class PostgresPast(PostgresPositions):
             params = {"ids": Uuids(part), "jobs": Uuids(jobs), "position": position}
             found += (recorded(row) for row in self._database.query(self._orders, params))
         return found
+
+
+def _put(found: dict[UUID, Move], job_id: UUID, move: Move) -> None:
+    known = found.get(job_id)
+    if known is None or known.fires < move.fires:
+        found[job_id] = move
+
+
+def _move(position: int, state: bytes) -> Move:
+    """What a claim, or a dropped range, says of the schedule; read for each job, so no more of it
+    than is needed."""
+    said = from_json(state)
+    following = said.get("next_fire")
+    return Move(
+        position,
+        said.get("fires", 0),
+        None if following is None else datetime.fromisoformat(following),
+    )
 
 
 def _parts(items: Sequence[T]) -> list[Sequence[T]]:

@@ -20,7 +20,15 @@ from horolog.domain.event import Event
 from horolog.domain.ids import OccurrenceKind, fire_time_floor
 from horolog.domain.job_events import FiresSkipped
 from horolog.domain.occurrence import FINISHED, Phase
-from horolog.domain.occurrence_events import Attempted, Claimed, Failed, Lost, Skipped, Succeeded
+from horolog.domain.occurrence_events import (
+    Attempted,
+    Claimed,
+    Failed,
+    Lost,
+    Skipped,
+    Stopped,
+    Succeeded,
+)
 from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.streams import SimulatedStreams
 from horolog.projections.rows import Execution as Ended
@@ -40,8 +48,7 @@ class SimulatedAudit(SimulatedStreams):
         found = [
             one
             for one in self._all()
-            if self._is_wanted(one, wanted)
-            and (wanted.state or one.state not in ("skipped", "scheduled"))
+            if self._is_wanted(one, wanted) and (wanted.state or _ran(one))
         ]
         if wanted.by_end:
             found.sort(key=lambda one: self._events(one.id)[-1].position)
@@ -87,9 +94,9 @@ class SimulatedAudit(SimulatedStreams):
                 event = cast("FiresSkipped", recorded.event)
                 key = UUID(int=fire_time_floor(event.last).int | recorded.position)
                 yield self._skip(key, stored.stream, recorded, event, (event.first, event.last))
-            elif stored.topic == Skipped.topic:
+            elif stored.topic in (Skipped.topic, Stopped.topic):
                 (recorded,) = self._log.stream(stored.stream, after=stored.version - 1, limit=1)
-                event = cast("Skipped", recorded.event)
+                event = cast("Skipped | Stopped", recorded.event)
                 ended = self._tables.executions[stored.stream]
                 times = (ended.fire_time, ended.fire_time)
                 yield self._skip(stored.stream, ended.job_id, recorded, event, times)
@@ -99,7 +106,7 @@ class SimulatedAudit(SimulatedStreams):
         key: UUID,
         job_id: UUID,
         recorded: Recorded,
-        event: FiresSkipped | Skipped,
+        event: FiresSkipped | Skipped | Stopped,
         times: tuple[datetime, datetime],
     ) -> Skip:
         of_range = isinstance(event, FiresSkipped)
@@ -132,7 +139,11 @@ class SimulatedAudit(SimulatedStreams):
         claim = events[0] if events and isinstance(events[0].event, Claimed) else None
         tries = [one for one in events if isinstance(one.event, Attempted)]
         outcome = next(
-            (one.event for one in reversed(events) if isinstance(one.event, Succeeded | Failed)),
+            (
+                one.event
+                for one in reversed(events)
+                if isinstance(one.event, Succeeded | Failed | Stopped)
+            ),
             None,
         )
         failed = next(
@@ -181,6 +192,10 @@ class SimulatedAudit(SimulatedStreams):
 
     def _events(self, stream: UUID) -> list[Recorded]:
         return self._log.stream(stream, limit=1_000_000)
+
+
+def _ran(one: Execution) -> bool:
+    return one.state != "scheduled" and (one.state != "skipped" or one.began_at is not None)
 
 
 def _failure(event: Event | None) -> str | None:

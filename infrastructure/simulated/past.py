@@ -5,11 +5,11 @@ from datetime import datetime
 from uuid import UUID
 
 from horolog.application.log import Recorded
-from horolog.application.queries.past_ports import ClaimsSought, MaybeOpen, PastJob
+from horolog.application.queries.past_ports import ClaimsSought, MaybeOpen, Move, PastJob
 from horolog.domain.event import read_event
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState, fold
-from horolog.domain.job_events import Cancelled, Completed, JobEvent, Paused
+from horolog.domain.job_events import Cancelled, Completed, FiresSkipped, JobEvent, Paused
 from horolog.domain.occurrence_events import Claimed, OccurrenceEvent
 from horolog.domain.orders import ordered_by
 from horolog.infrastructure.simulated.log import SimulatedLog
@@ -42,24 +42,30 @@ class SimulatedPast:
         for job_id in sorted(ids):
             events = self._until(job_id, position)
             if events and not (active and isinstance(events[-1].event, _ENDED)):
-                found.append(PastJob(job_id, events[-1].version, events))
+                own = [one for one in events if not isinstance(one.event, FiresSkipped)]
+                dropped = [one for one in events if isinstance(one.event, FiresSkipped)]
+                last = _move(dropped[-1]) if dropped else None
+                found.append(PastJob(job_id, events[-1].version, own, last))
         return found
 
     def last_claims(
         self, sought: Sequence[ClaimsSought], moment: datetime, position: int
-    ) -> dict[UUID, Recorded]:
+    ) -> dict[UUID, Move]:
         del moment  # no index by time is needed here
         after = {one.job_id: one.after for one in sought}
-        found: dict[UUID, tuple[int, Recorded]] = {}
+        found: dict[UUID, Move] = {}
         for recorded in self._all(position):
             event = recorded.event
-            if not isinstance(event, Claimed) or event.fires is None or event.job_id not in after:
-                continue
-            if recorded.position > after[event.job_id]:
+            if (
+                isinstance(event, Claimed)
+                and event.fires is not None
+                and event.job_id in after
+                and recorded.position > after[event.job_id]
+            ):
                 known = found.get(event.job_id)
-                if known is None or known[0] < event.fires:
-                    found[event.job_id] = (event.fires, recorded)
-        return {job_id: claim for job_id, (_, claim) in found.items()}
+                if known is None or known.fires < event.fires:
+                    found[event.job_id] = _move(recorded)
+        return found
 
     def maybe_open(self, moment: datetime, position: int) -> list[MaybeOpen]:
         del moment
@@ -104,6 +110,12 @@ class SimulatedPast:
     def _until(self, stream: UUID, position: int) -> list[Recorded]:
         events = self._tables.streams.get(stream, [])
         return [_recorded(event) for event in events if event.position <= position]
+
+
+def _move(recorded: Recorded) -> Move:
+    event = recorded.event
+    assert isinstance(event, Claimed | FiresSkipped)
+    return Move(recorded.position, event.fires or 0, event.next_fire)
 
 
 def _recorded(event: StoredEvent) -> Recorded:

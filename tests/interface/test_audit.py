@@ -21,7 +21,7 @@ from horolog import (
     Worker,
 )
 from horolog.application.queries.statistics import quantiles
-from horolog.domain.occurrence_events import Attempted, Succeeded
+from horolog.domain.occurrence_events import Attempted, Stopped, Succeeded
 from horolog.testing import SimulatedScheduler
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def stage_of_four(scheduler: Scheduler, stage: Stage) -> dict[str, UUID]:
 
 
 def test_runs_are_chosen_by_what_they_and_their_jobs_are(
-    scheduler: Scheduler, stage_of_four: dict[str, UUID]
+    scheduler: Scheduler, stage: Stage, stage_of_four: dict[str, UUID]
 ) -> None:
     names = {identity: name for name, identity in stage_of_four.items()}
 
@@ -72,22 +72,32 @@ def test_runs_are_chosen_by_what_they_and_their_jobs_are(
     assert found(job_id=scheduler.job("us").id) == {"first", "running"}
     assert found(job_id=uuid4()) == set()
     assert found(state="running") == {"running"}
+    assert found(worker="worker-2") == {"second"}
+    assert found(worker="worker-1") == everything
+    assert found(worker="worker-1", name="mail") == {"dead"}
     assert found(state="dead") == {"dead"}
-    run = scheduler.trigger(scheduler.job("us").id, at=datetime(2999, 1, 1, tzinfo=UTC))
-    names[run.id] = "ordered"
-    assert found() == everything
-    assert found(state="scheduled") == {"ordered"}
-    scheduler.cancel(run.job_id)
-    assert found() == everything
-    assert found(state="skipped") == {"ordered"}
     assert found(kind="schedule") == everything
     assert found(kind="trigger") == set()
     assert found(failure="unknown") == {"second"}
     assert found(failure="permanent") == {"dead"}
     assert found(failure="lost") == set()
-    assert found(worker="worker-2") == {"second"}
-    assert found(worker="worker-1") == everything
-    assert found(worker="worker-1", name="mail") == {"dead"}
+    run = scheduler.trigger(scheduler.job("us").id, at=datetime(2999, 1, 1, tzinfo=UTC))
+    names[run.id] = "ordered"
+    assert found() == everything
+    assert found(state="scheduled") == {"ordered"}
+    scheduler.cancel_occurrence(run.id)
+    assert found() == everything
+    assert found(state="skipped") == {"ordered"}
+    # A run that was stopped in the middle did run.
+    stopped = stage_of_four["running"]
+    scheduler.cancel_occurrence(stopped)
+    state = stage.states.occurrence(stopped)
+    assert state is not None
+    stage.go_on(state, Stopped(attempt=1, cause="cancelled", seconds=1.5, actor="worker-1"))
+    assert found() == everything
+    assert [one.seconds for one in scheduler.executions(state="skipped")] == [1.5, None]
+    assert found(by_end=True) == {"first", "second", "dead", "running"}
+    assert {skip.cause for skip in scheduler.skips()} == {"cancelled"}
 
 
 def test_a_run_says_when_by_whom_how_long_and_how_late(
@@ -175,7 +185,7 @@ def test_what_did_not_run_is_told_with_its_cause(scheduler: Scheduler, stage: St
     assert paused.occurrence_id is None
     assert (cancelled.name, cancelled.cause, cancelled.count) == ("mail", "cancelled", 1)
     assert (cancelled.occurrence_id, cancelled.first) == (waiting.id, waiting.fire_time)
-    assert cancelled.to_dict()["because"] == "the job was cancelled"
+    assert cancelled.to_dict()["because"] == "it or its job was cancelled"
 
     assert scheduler.skips(limit=1) == [paused]
     assert scheduler.skips(after=paused.id) == [cancelled]

@@ -27,10 +27,12 @@ from horolog import (
     VersionConflict,
 )
 from horolog.application.log import Fences
+from horolog.application.rebuild.skipping import append_to_log_stream
 from horolog.application.scanner.deciding import Proposal, Terms, decide_job, decide_occurrence
 from horolog.application.states import DueJob
+from horolog.domain.log_events import OccurrencesPruned, ScheduleMoved
 from horolog.domain.occurrence import decide_loss
-from horolog.domain.occurrence_events import Snoozed
+from horolog.domain.occurrence_events import Claimed, Snoozed
 from horolog.domain.origin import Origin
 from horolog.domain.retry import Retry
 from horolog.infrastructure.simulated.log import SimulatedLog
@@ -226,7 +228,7 @@ def test_what_was_is_what_the_log_says(scheduler: Scheduler, stage: Stage, seed:
              e.failures, e.partition)
             for e in entries
         }  # fmt: skip
-        assert found == seen.index, where
+        assert found == seen.index, (where, found ^ seen.index)
         assert [(e.due_at, e.id) for e in entries] == sorted((e.due_at, e.id) for e in entries)
 
 
@@ -321,3 +323,31 @@ def test_the_position_at_an_instant_is_found_in_any_log(scheduler: Scheduler, st
         assert past.position_at(before) == max(
             (other.position for other in events if other.recorded_at <= before), default=0
         )
+
+
+def test_a_schedule_stands_where_pruned_claims_had_brought_it(
+    scheduler: Scheduler, stage: Stage
+) -> None:
+    job = scheduler.register("report", schedule=Every(0.1))
+    for _ in range(3):
+        stage.succeed(stage.attempt(stage.claim_due(job.id)))
+    now = stage.now()
+    stands = scheduler.job(job.id)
+    assert scheduler.job(job.id, as_of=now) == stands
+
+    # Retention takes the runs away and leaves word of what they had come to.
+    claim = scheduler.history(scheduler.occurrences(job_id=job.id)[-1].id)[0]
+    stage.database.query(stage.database.sql("DELETE FROM :schema.executions"))
+    assert scheduler.job(job.id, as_of=now) != stands
+    assert isinstance(claim.event, Claimed)
+    move = ScheduleMoved(
+        position=claim.position,
+        append_position=claim.position,
+        recorded_at=claim.recorded_at,
+        job_id=job.id,
+        fires=3,
+        next_fire=claim.event.next_fire,
+    )
+    pruned = OccurrencesPruned(since=now, until=now, moves=[move])
+    append_to_log_stream(stage.log, stage.database.namespace, [pruned])
+    assert scheduler.job(job.id, as_of=now) == stands

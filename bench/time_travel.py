@@ -1,0 +1,91 @@
+"""What it costs to ask what was: the index and all jobs as they were at an instant.
+
+    python bench/time_travel.py [--jobs N] [--rounds N] [--json FILE]
+
+100,000 jobs that have each run three times in ten days, unless told otherwise; many were paused
+since. Each question is asked at three instants, by the
+public API; the target for each answer is 5 seconds.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from uuid import UUID
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.filled_log import Filled, fill
+
+from horolog import Scheduler
+from horolog.infrastructure.embedded import EmbeddedServers
+from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.migrate import migrate
+from horolog.interface.settings import Settings
+
+TARGET_S = 5.0
+
+
+def all_jobs(scheduler: Scheduler, filled: Filled, part: float) -> int:
+    """Every page of the jobs as they were; how many there were."""
+    moment = filled.begin + (filled.end - filled.begin) * part
+    found, after = 0, UUID(int=0)
+    while page := scheduler.jobs(as_of=moment, after=after, limit=10_000):
+        found, after = found + len(page), page[-1].id
+    return found
+
+
+def due(scheduler: Scheduler, filled: Filled, part: float) -> int:
+    """The first page of the index as it was."""
+    moment = filled.begin + (filled.end - filled.begin) * part
+    return len(scheduler.due_at(moment, limit=1_000))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="horolog-bench-") as directory:
+        servers = EmbeddedServers(Path(directory) / "home")
+        url = servers.ensure().database_url
+        database = Database(url, "bench")
+        try:
+            migrate(database)
+            filled = fill(
+                database, jobs=given.jobs, rounds=given.rounds, days=10.0, watch=lambda _: None
+            )
+            settings = Settings.read(url, namespace="bench", environment={})
+            times: dict[str, list[float]] = {
+                "due_at(T), 1,000 entries": [],
+                "jobs(as_of=T), all": [],
+            }
+            with Scheduler(settings=settings) as scheduler:
+                for job in scheduler.jobs(limit=10_000):
+                    scheduler.pause(job.id)
+                for part in (0.2, 0.5, 0.9):
+                    for name, ask in zip(times, (due, all_jobs), strict=True):
+                        began = perf_counter()
+                        found = ask(scheduler, filled, part)
+                        times[name].append(perf_counter() - began)
+                        assert found == (1_000 if ask is due else given.jobs), found
+        finally:
+            database.close()
+            servers.stop()
+    print(f"{filled.jobs:,} jobs, {filled.events:,} events")
+    for name, found in times.items():
+        figures = f"median {median(found):6.2f} s, slowest {max(found):6.2f} s"
+        print(f"{name:<28} {figures}, ≤ {TARGET_S:g} s")
+    if given.json is not None:
+        given.json.write_text(json.dumps({"jobs": filled.jobs, "s": times}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -58,8 +58,10 @@ class OccurrencesPruned(LogEvent, topic="log.occurrences_pruned.1"):
 
     What jobs had ordered in that range before this event has ended, apart from ``kept``: what was
     unresolved stays. ``moves`` say where schedules stand without the claims that left, so that a
-    rebuild fires nothing again. A long account takes several events; only the first has the counts
-    and the archive.
+    rebuild fires nothing again. A long account takes several events of one correlation; all but the
+    last say that there is ``more``, and without the last nothing was pruned. The last has the
+    counts, the archive if there is one, and ``links_sha256``, over what is left of the links of the
+    hash chain.
     """
 
     since: datetime
@@ -72,6 +74,7 @@ class OccurrencesPruned(LogEvent, topic="log.occurrences_pruned.1"):
     links_sha256: str | None = None
     kept: list[UUID] = Field(default_factory=list[UUID])
     moves: list[ScheduleMoved] = Field(default_factory=list[ScheduleMoved])
+    more: bool = False
 
 
 class DeadlineMissed(LogEvent, topic="deadline.missed.1"):

@@ -6,9 +6,8 @@ rebuild would fire everything again.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from uuid import UUID
 
 from horolog.domain.ids import fire_time_floor
@@ -29,21 +28,15 @@ class Pruned:
     """Everything that was ever pruned; grows with the jobs that were moved on, not with the log."""
 
     def __init__(self, events: Iterable[tuple[int, OccurrencesPruned]] = ()) -> None:
-        ranges: dict[tuple[datetime, datetime], PrunedRange] = {}
-        moves: list[ScheduleMoved] = []
-        for position, event in events:
-            span = (event.since, event.until)
-            pruned = ranges.setdefault(
-                span,
-                PrunedRange(fire_time_floor(event.since), fire_time_floor(event.until), position),
-            )
-            # One account may take several events, and a range may be pruned again later.
-            pruned.position = max(pruned.position, position)
-            pruned.kept.update(event.kept)
-            moves += event.moves
-        moves.sort(key=_position)
-        self._ranges = list(ranges.values())
-        self._moves = moves
+        self._ranges: list[PrunedRange] = []
+        self._moves: list[ScheduleMoved] = []
+        for account in _accounts(events):
+            position, last = account[-1]
+            low, high = fire_time_floor(last.since), fire_time_floor(last.until)
+            kept = {identity for _, event in account for identity in event.kept}
+            self._ranges.append(PrunedRange(low, high, position, kept))
+            self._moves += (move for _, event in account for move in event.moves)
+        self._moves.sort(key=_position)
 
     def __bool__(self) -> bool:
         return bool(self._ranges)
@@ -66,6 +59,18 @@ class Pruned:
             and occurrence not in pruned.kept
             for pruned in self._ranges
         )
+
+
+def _accounts(
+    events: Iterable[tuple[int, OccurrencesPruned]],
+) -> Iterator[list[tuple[int, OccurrencesPruned]]]:
+    """The events of each account that was brought to its end."""
+    begun: dict[UUID | None, list[tuple[int, OccurrencesPruned]]] = {}
+    for position, event in events:
+        account = begun.setdefault(event.correlation, [])
+        account.append((position, event))
+        if not event.more:
+            yield begun.pop(event.correlation)
 
 
 def _position(move: ScheduleMoved) -> int:

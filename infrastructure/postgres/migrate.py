@@ -16,6 +16,7 @@ from psycopg import sql
 from horolog.domain.errors import InvalidSetting, SchemaMissing, SchemaTooNew, StoreUnavailable
 from horolog.domain.ids import partition_stream
 from horolog.infrastructure.postgres.database import Connection, Database
+from horolog.infrastructure.postgres.retention.ahead import create_months_ahead
 
 PARTITIONS = 64
 """How many partitions a new namespace gets unless told otherwise; fixed from then on."""
@@ -66,7 +67,7 @@ def migrate(
                 _apply(connection, database, migration)
                 applied.append(migration)
         _create_namespace(connection, database, partitions)
-        connection.execute(database.sql("SELECT :schema.create_month_partitions(1, 3)"))
+        create_months_ahead(database, connection)
         for role in grant_to:
             try:
                 connection.execute(database.sql("SELECT :schema.grant_service(%s)"), (role,))

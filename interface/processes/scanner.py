@@ -18,6 +18,7 @@ from horolog.infrastructure.postgres.due_news import PostgresDueNews
 from horolog.infrastructure.postgres.leases import PostgresLeases
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.retention.ahead import months_kept_ahead
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
 
@@ -64,7 +65,8 @@ async def run_scanner(
             misses=PostgresDeadlines(database, looks),
             clock=SystemClock(),
         )
-        await assemble(instance_name(), adapters, settings, signals).run(stop)
+        async with months_kept_ahead(database, looks):
+            await assemble(instance_name(), adapters, settings, signals).run(stop)
     finally:
         await queue.close()
         for thread in threads:

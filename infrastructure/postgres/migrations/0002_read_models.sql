@@ -139,9 +139,12 @@ END $$;
 
 -- Creates the month's partitions of the two big tables for the months around now. The bounds are
 -- ids, which begin with 48 bits of fire time. A month for which the rest already holds rows stays
--- there. Serialised by an advisory lock: many processes may call it at once.
+-- there. Many processes may call it at once: one of them does it. It needs both tables for
+-- itself for some milliseconds and does not wait long for them: who calls it tries again. With the
+-- owner's rights, because scanners, which keep the months ahead, may not create tables.
 CREATE FUNCTION :schema.create_month_partitions(behind integer, ahead integer) RETURNS integer
-    LANGUAGE plpgsql AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    SET lock_timeout = '40ms' AS $$
 DECLARE
     parent text;
     first_of_month timestamptz;
@@ -151,7 +154,9 @@ DECLARE
     occupied boolean;
     created integer := 0;
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended(:literal || '/partitions', 0));
+    IF NOT pg_try_advisory_xact_lock(hashtextextended(:literal || '/partitions', 0)) THEN
+        RETURN 0;
+    END IF;
     FOR offset_months IN -behind .. ahead LOOP
         first_of_month := date_trunc('month', now(), 'UTC') + make_interval(months => offset_months);
         low := :schema.time_floor(first_of_month);

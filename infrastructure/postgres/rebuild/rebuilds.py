@@ -40,6 +40,7 @@ _GO_ON = f"""
 _ABANDON = """
     UPDATE :schema.rebuilds SET state = 'dropped' WHERE state IN ('folding', 'stopped', 'kept')
 """
+_ALONE_KEY = "hashtextextended(:literal || '/rebuild', 0)"
 _EXISTS = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL"
 # The primary key of job_events.
 _SAID = """
@@ -172,14 +173,31 @@ def exclusively(database: Database) -> Generator[Connection]:
     with database.session() as connection:
         connection.execute("SET statement_timeout = 0")
         row = connection.execute(
-            database.sql("SELECT pg_try_advisory_lock(hashtextextended(:literal || '/rebuild', 0))")
+            database.sql(f"SELECT pg_try_advisory_lock({_ALONE_KEY})")
         ).fetchone()
         if row is None or not row[0]:
             raise NotAllowed(
                 "another process is rebuilding, verifying or pruning this namespace: wait for it"
                 " (horolog projection status)"
             )
-        yield connection
+        try:
+            yield connection
+        finally:
+            # The server notices the end of a connection some time after it, and the next one who
+            # asks need not wait for that. After an error there may be no connection any more.
+            if not connection.closed:
+                connection.rollback()
+                connection.execute(database.sql(f"SELECT pg_advisory_unlock({_ALONE_KEY})"))
+
+
+def drop_sets(database: Database, connection: Connection) -> None:
+    """Drops what rebuilds have left beside the tables in use, begun or kept."""
+    old = TableSet(database, "old")
+    settle_partitions(database, connection, old)
+    with connection.transaction():
+        for tables in (old, TableSet(database, "shadow")):
+            connection.execute(tables.sql("DROP SCHEMA IF EXISTS :other CASCADE"))
+        connection.execute(database.sql(_ABANDON))
 
 
 def said_of_log(database: Database) -> list[tuple[int, LogEvent]]:

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import settings
 
@@ -86,8 +87,16 @@ def temporary_homes() -> Generator[TemporaryHomes]:
 
 @pytest.fixture(scope="session")
 def servers(temporary_homes: TemporaryHomes) -> Generator[EmbeddedServers]:
-    """One pair of servers for the whole session: never stop these, see ``own_servers``."""
+    """One pair of servers for the whole session: never stop these, see ``own_servers``.
+
+    Nobody cuts their power, so this Postgres need not wait for the disk; it would take most of the
+    suite's time. ``own_servers`` keep their production durability.
+    """
     with temporary_homes.servers() as embedded:
+        with psycopg.connect(embedded.ensure().database_url, autocommit=True) as connection:
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+                connection.execute(f"ALTER SYSTEM SET {setting} = off")
+            connection.execute("SELECT pg_reload_conf()")
         yield embedded
 
 

@@ -6,8 +6,8 @@ retry) is told and needs none.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 from shlex import quote
+from typing import cast
 
 from horolog.application.health import COUNT_LIMIT, QueueHealth, StoreHealth
 

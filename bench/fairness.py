@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from uuid import UUID
 from statistics import median
+from uuid import UUID
 
 import psycopg
 from psycopg import sql

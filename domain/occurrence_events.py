@@ -55,10 +55,15 @@ class Claimed(OccurrenceEvent, topic="occurrence.claimed.1"):
 
 
 class Attempted(OccurrenceEvent, topic="occurrence.attempted.1"):
-    """The actor, a worker, starts a try; without a sign of it for ``lease`` seconds it is lost."""
+    """The actor, a worker, starts a try; without a sign of it for ``lease`` seconds it is lost.
+
+    ``serial`` numbers what this worker has tried to begin. A worker that got a claim twice and lost
+    the log's answer tells by it which of the two copies has begun: the other must not run.
+    """
 
     attempt: int
     lease: float
+    serial: int | None = None
 
 
 class Succeeded(OccurrenceEvent, topic="occurrence.succeeded.1"):

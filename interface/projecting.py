@@ -1,18 +1,20 @@
 """Running a user's projection: ``run_projection`` here, ``horolog projection run`` as a process.
 
-from horolog import LoggedEvent, Projection, run_projection
+    from horolog import Projection, run_projection
 
-class Runs(Projection):
-    name = "runs"
-    topics = ("occurrence.succeeded.1",)
+    class Runs(Projection):
+        name = "runs"
+        topics = ("occurrence.succeeded",)
 
-    def set_up(self, view):
-        view.execute("CREATE TABLE IF NOT EXISTS public.runs (day date PRIMARY KEY, n int)")
+        def set_up(self, view):
+            view.execute("CREATE TABLE IF NOT EXISTS runs (day date PRIMARY KEY, n int)")
 
-    def apply(self, event, view):
-        view.execute("INSERT INTO public.runs …", (event.recorded_at,))
+        def apply(self, event, view):
+            view.execute("INSERT INTO runs …", (event.recorded_at,))
 
-run_projection(Runs())
+    run_projection(Runs())
+
+A larger one, with its tests, is in ``examples/own_projection.py``.
 """
 
 from collections.abc import Collection
@@ -103,9 +105,10 @@ def reset_projection(projection: Projection, scheduler: Scheduler | None = None)
 def load_projection(place: str) -> Projection:
     """The projection, or class of one, at ``"package.module:attribute"`` (``projection`` where no
     attribute is named). Raises ``InvalidSetting`` where there is none."""
-    name, found = load(place, "projection", "projection")
-    if isinstance(found, type) and issubclass(found, Projection):
-        found = found()
+    name, named = load(place, "projection", "projection")
+    found: object = named
+    if isinstance(named, type) and issubclass(named, Projection):
+        found = named()
     if not isinstance(found, Projection):
         raise wrong_kind(name, found, "Projection")
     return found

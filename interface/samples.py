@@ -8,10 +8,9 @@ horolog job register flaky --in 1 --payload '{"failures": 2}'
 import asyncio
 from typing import Any
 
-from horolog.interface.worker import Worker
-
 from horolog.application.worker.raised import Permanent, Retryable, Snooze
 from horolog.application.worker.run import Run
+from horolog.interface.worker import Worker
 
 worker = Worker()
 

@@ -36,8 +36,8 @@ from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.log_scan import SimulatedLogScan
 from horolog.infrastructure.simulated.orders import SimulatedOrders
 from horolog.infrastructure.simulated.past import SimulatedPast
-from horolog.infrastructure.simulated.results import SimulatedResults
 from horolog.infrastructure.simulated.queue_limits import SimulatedQueueLimits
+from horolog.infrastructure.simulated.results import SimulatedResults
 from horolog.infrastructure.simulated.states import SimulatedStates
 from horolog.interface.scheduler import Scheduler
 from horolog.interface.settings import Settings

@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from uuid import UUID
 
 from horolog.application.log import Verdict
@@ -77,6 +78,7 @@ class Admission:
         self._begun: deque[Attempt] = deque()
         self._running: dict[_Key, Attempt] = {}
         self._ahead = 0
+        self._serials = count(1)
         self._stopping = False
         self._scheduled = False
         self.has_room = asyncio.Event()
@@ -167,7 +169,8 @@ class Admission:
 
     def _attempt(self, waiting: Waiting, *, has_slots: bool) -> None:
         ready = waiting.ready
-        decision, state = attempt_of(ready, self._actor, self._settings.lease_s)
+        serial = next(self._serials)
+        decision, state = attempt_of(ready, self._actor, self._settings.lease_s, serial)
         run = Run(ready, self._lifeline)
         attempt = Attempt(ready, waiting.handler, waiting.held, state, run)
         attempt.has_slots = has_slots

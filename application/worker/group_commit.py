@@ -145,7 +145,12 @@ class GroupCommit:
         ]
 
     async def _is_ours(self, decision: Decision) -> bool:
-        """Whether the log holds this very decision. Actors are unique to a process's life."""
+        """Whether the log holds this very decision.
+
+        No other of any process has the same event: actors are unique to a process's life, and
+        attempts to a copy of their message. Were the actor enough, the second copy of a message
+        would be taken for the first, and its run would be run again.
+        """
         first = decision.events[0]
         try:
             found = await self._log.stream(first.stream, after=first.version - 1, limit=1)
@@ -154,7 +159,7 @@ class GroupCommit:
         return bool(found) and (
             found[0].version == first.version
             and found[0].event.topic == first.event.topic
-            and found[0].event.actor == first.event.actor
+            and found[0].event.to_json() == first.event.to_json()
         )
 
     async def holds(self, decision: Decision) -> bool:

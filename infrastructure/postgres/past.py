@@ -171,7 +171,7 @@ class PostgresPast(PostgresPositions):
                 "position": position,
             }
             for number, at, state in self._database.query(self._last_claims, params):
-                _put(found, part[number - 1].job_id, _move(at, state))
+                _put(found, part[int(number) - 1].job_id, _move(at, state))
         return found
 
     def _pruned_claims(self, sought: Sequence[ClaimsSought], position: int) -> dict[UUID, Move]:

@@ -48,9 +48,7 @@ SECTIONS: Final = {
         "doctor": Lazy(f"{_CLI}.doctor:doctor", "What needs attention, and what to do."),
         "metrics": Lazy(f"{_CLI}.metrics:metrics", "The same as Prometheus' text."),
         "verify": Lazy(f"{_CLI}.verify:verify", "Check the whole log against the invariants."),
-        "retention": Lazy(
-            f"{_CLI}.retention:retention", "Prune old finished occurrences."
-        ),
+        "retention": Lazy(f"{_CLI}.retention:retention", "Prune old finished occurrences."),
         "projection": Lazy(f"{_CLI}.projection:projection", "Rebuild read models from the log."),
     },
 }

@@ -43,8 +43,13 @@ def run(
     if until_stdin_closes:
         stop_when_stdin_closes()
     stop = Event()
+
+    def stopping(number: int, frame: object) -> None:
+        del number, frame
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, stopping)
     with place.scheduler() as scheduler:
         if reset:
             reset_projection(loaded, scheduler)

@@ -19,9 +19,10 @@ from horolog.domain.occurrence_events import (
 )
 
 if TYPE_CHECKING:
+    from tests.contracts.conftest import Store, Story
+
     from horolog.application.decision import Decision
     from horolog.domain.occurrence import OccurrenceState
-    from tests.contracts.conftest import Store, Story
 
 CARD = Lane('key:card \\ "42"\n', limit=2)
 

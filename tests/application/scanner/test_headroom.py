@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from horolog.application.scanner.headroom import LEAST, Depth, Headroom, Gauging
+from horolog.application.scanner.headroom import LEAST, Depth, Gauging, Headroom
 from horolog.application.scanner.settings import ScannerSettings
 
 

@@ -245,6 +245,24 @@ async def test_an_append_whose_answer_was_lost_is_recognised(bench: Any, ran: li
     assert (message.said, "late_outcomes_refused" in bench.counts) == (["done"], False)
 
 
+async def test_a_second_copy_is_not_taken_for_the_first_where_an_answer_was_lost(
+    bench: Any, ran: list[str]
+) -> None:
+    """What the log holds of this worker is the first copy's attempt, and that one has run."""
+    ready = bench.ready("work")
+    async with bench.working():
+        bench.publish(ready)
+        await bench.until_ended(ready)
+        bench.cut = True
+        copy = bench.publish(ready)
+        await bench.until(lambda: not bench.cut)
+        bench.clock.advance(1)
+        await bench.until(lambda: copy.said)
+    assert len(ran) == 1
+    assert bench.topics(ready) == ["claimed", "attempted", "succeeded"]
+    assert bench.counts == {"redeliveries": 1}
+
+
 async def test_while_the_log_is_away_outcomes_are_kept_and_nothing_is_begun(bench: Any) -> None:
     gate, started = asyncio.Event(), list[str]()
 

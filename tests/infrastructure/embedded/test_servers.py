@@ -64,7 +64,9 @@ async def test_both_servers_answer_and_jetstream_is_on_disk(
         assert (await add_stream(streams, namespace)).storage == StorageType.FILE
 
 
-def test_commits_are_durable_and_text_is_unicode(database_url: str):
+def test_commits_are_durable_and_text_is_unicode(own_servers: EmbeddedServers):
+    database_url = own_servers.ensure().database_url
+
     def setting(name: str) -> object:
         return value(database_url, f"SHOW {name}")
 

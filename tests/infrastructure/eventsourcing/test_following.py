@@ -2,8 +2,9 @@
 
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from uuid import UUID
 
@@ -13,9 +14,11 @@ from eventsourcing.dispatch import singledispatchmethod
 from eventsourcing.persistence import EventStore, IntegrityError, Notification, Tracking
 from eventsourcing.projection import Projection, ProjectionRunner
 
+from horolog.application.projecting.running import Patience
 from horolog.domain.definition import JobDefinition
 from horolog.domain.job_events import Paused, Registered, Resumed
 from horolog.domain.schedule import Every
+from horolog.infrastructure.eventsourcing.durable import run_durably
 from horolog.infrastructure.eventsourcing.factory import HorologLog
 from horolog.infrastructure.eventsourcing.mapper import HorologMapper, Placed
 from horolog.infrastructure.eventsourcing.recorder import PostgresLogRecorder
@@ -241,3 +244,62 @@ def test_nothing_else_in_horolog_imports_the_library() -> None:
         [sys.executable, "-c", LAYERS], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_runner_is_made_anew_after_a_failure_and_two_take_turns(
+    events: EventStore[UUID], pauses_table: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events.put([born(1), born(2)])
+    pause_and_resume(events, 1, 2)
+    breaking = pause_and_resume(events, 2, 2)
+    monkeypatch.setattr(PausesProjection, "break_at", breaking)
+    stop = Event()
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            quick = Patience(attempts=3, base_s=0.01)
+            run_durably(
+                lambda: runner(pauses_table),
+                pauses_table,
+                "pauses/horolog",
+                stop=stop,
+                patience=quick,
+            )
+        except BaseException as error:  # noqa: BLE001 - told by the test
+            errors.append(error)
+
+    threads = [Thread(target=run, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    view = Pauses(pauses_table, follower="pauses")
+    last = pause_and_resume(events, 1, 4)
+    deadline = time.monotonic() + 20
+    while view.max_tracking_id("horolog") != last:
+        assert time.monotonic() < deadline
+        assert not errors
+        time.sleep(0.02)
+    assert view.counts() == {1: 2, 2: 1}
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+    assert errors == []
+
+
+def test_a_runner_that_never_gets_on_is_given_up(
+    events: EventStore[UUID], pauses_table: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def count(self: PausesProjection, domain_event: Any, tracking: Tracking) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(PausesProjection, "process_event", count)
+    events.put([born(1)])
+    pause_and_resume(events, 1, 2)
+    with pytest.raises(ValueError, match="a bug"):
+        run_durably(
+            lambda: runner(pauses_table),
+            pauses_table,
+            "pauses/horolog",
+            stop=Event(),
+            patience=Patience(attempts=2, base_s=0.01),
+        )

@@ -139,3 +139,17 @@ def test_what_was_refused_before_the_cut_stays_refused(cut_off: CutOff) -> None:
 
     assert cut_off.append(outdated, other).verdicts == ["conflict", "accepted"]
     assert [e.event.actor for e in cut_off.log.stream(job.id, after=1)] == ["another"]
+
+
+def test_the_attempt_of_one_copy_of_a_message_is_not_recognised_as_that_of_another(
+    cut_off: CutOff,
+) -> None:
+    claimed = cut_off.claimed(cut_off.registered(1))
+    first, second = (
+        decide_on_occurrence(
+            claimed, [Attempted(attempt=1, lease=30.0, serial=serial, actor="worker")]
+        )[0]
+        for serial in (1, 2)
+    )
+    assert cut_off.log.append([first]).verdicts == ["accepted"]
+    assert cut_off.append(second).verdicts == ["conflict"]

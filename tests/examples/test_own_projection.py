@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -10,17 +11,19 @@ import time
 from collections.abc import Generator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from horolog import Cron, Every, LoggedEvent, Scheduler
+from horolog import Cron, Every, LoggedEvent, Run, Scheduler, Worker
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.migrate import migrate
 from horolog.testing import SimulatedScheduler, feed
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 HOROLOG = [sys.executable, "-m", "horolog.interface.cli.main"]
 
 
@@ -112,3 +115,38 @@ def wait_for_rows(database: Database, wanted: int) -> None:
     while not database.query(exists)[0][0] or count(database) < wanted:
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_the_projection_of_the_document_counts_what_failed(own_database: str) -> None:
+    document = (ROOT / "docs" / "asking-the-log.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+    place: dict[str, Any] = {}
+    exec(program, place)
+    worker = Worker()
+
+    @worker.handles("bill")
+    def bill(run: Run) -> None:  # pyright: ignore[reportUnusedFunction]
+        if run.attempt == 1:
+            raise ConnectionError("away")
+
+    with SimulatedScheduler(worker) as scheduler:
+        scheduler.register("bill", schedule=Cron("0 2 * * *", "UTC"))
+        scheduler.advance(days=2)
+        events = scheduler.log()
+    with psycopg.connect(own_database) as connection:
+        assert feed(place["Failures"](), events, connection) == 2
+        assert (
+            connection.execute("SELECT kind, n FROM failures").fetchall() == [("transport", 1)] * 2
+        )
+        connection.rollback()
+
+
+def test_the_commands_of_the_document_exist() -> None:
+    document = (ROOT / "docs" / "asking-the-log.md").read_text()
+    told = re.findall(r"`horolog ([a-z]+(?: [a-z]+)?)", document)
+    assert len(told) > 8
+    for command in told:
+        done = subprocess.run(
+            [*HOROLOG, *command.split(), "--help"], capture_output=True, check=True
+        )
+        assert b"Usage: horolog" in done.stdout

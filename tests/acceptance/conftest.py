@@ -24,7 +24,7 @@ from horolog.interface.cli.main import run
 from horolog.interface.settings import Settings
 from horolog.interface.verification import verify_log
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """How long something may take before a test gives it up; all is well long before."""
 
 HOROLOG = [sys.executable, "-m", "horolog.interface.cli.main"]

@@ -217,7 +217,7 @@ class System:
 
         return asyncio.run(connected())
 
-    def until(self, true: Callable[[], Any], what: str, within_s: float = 20.0) -> None:
+    def until(self, true: Callable[[], Any], what: str, within_s: float = 60.0) -> None:
         """Returns when it is so; Postgres may be away meanwhile."""
         deadline = time.monotonic() + within_s
         while True:
@@ -233,7 +233,7 @@ class System:
                 raise NotInTime("\n".join([f"not within {within_s} s: {what}", *words]))
             time.sleep(0.03)
 
-    def until_done(self, within_s: float = 20.0) -> None:
+    def until_done(self, within_s: float = 60.0) -> None:
         """Returns when nothing is left to do: no row in the index, no message in the stream."""
 
         def done() -> bool:

@@ -36,7 +36,7 @@ async def test_a_consumer_that_a_scanner_made_gets_the_workers_ack_wait(
         ):
             await delete()
             await scanner.ensure_queue("a", keep=True)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(40):
                 while await ack_wait_s(scanner) != 3:  # noqa: ASYNC110 - nobody tells
                     await asyncio.sleep(0.02)
     finally:

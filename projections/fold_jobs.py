@@ -6,12 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from horolog.domain.job import JobState, advance, evolve
-from horolog.domain.job_events import FiresSkipped, JobEvent, Registered
+from horolog.domain.job import JobState
+from horolog.domain.job_events import JobEvent, Registered
 from horolog.domain.occurrence import OccurrenceState
 from horolog.domain.occurrence_events import Claimed
 from horolog.domain.orders import ordered_by
 from horolog.projections.changes import Changes, DatedJob, Entry, Placed, misplaced
+from horolog.projections.job_in_order import evolve_in_order, moved_by
 from horolog.projections.pruned import Pruned
 from horolog.projections.rows import job_next_run, job_row
 
@@ -66,9 +67,7 @@ class JobFold:
             if job_id in self._broken:
                 return None
             raise misplaced(entry, job_id, f"the log has no job {job_id} before it")
-        if claim.fires is not None and claim.fires > state.fires:
-            return advance(state, claim.next_fire, claim.fires)
-        return state
+        return moved_by(state, claim)
 
     def _evolved(
         self, before: JobState | None, job_id: UUID, entry: Entry, event: JobEvent
@@ -82,12 +81,9 @@ class JobFold:
         if version <= present:
             raise misplaced(entry, job_id, f"the job is at version {present} before it")
         try:
-            state = evolve(before, job_id, event)
+            state = evolve_in_order(before, job_id, event)
         except ValueError as error:
             raise misplaced(entry, job_id, str(error)) from error
-        if before is not None and type(event) is FiresSkipped and event.fires < before.fires:
-            # A range dropped before the last claim must not move the job back behind that claim.
-            state = advance(state, before.next_fire, before.fires)
         # Where an event before this one is passed over.
         return state if state.version == version else replace(state, version=version)
 

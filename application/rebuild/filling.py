@@ -20,8 +20,6 @@ and less work lost by a kill."""
 LAST_WINDOW: Final = 500
 """The most events that are folded under the log lock, some milliseconds of work."""
 
-CLOSE_TRIES: Final = 1_000
-
 
 class Filling:
     """Folds the log into a shadow. What was pruned, and what is to be passed over, is read once:
@@ -39,7 +37,7 @@ class Filling:
         self._pending = Pending(shadow, shadow.run.position)
 
     def fill(self) -> None:
-        """Returns when no more is left than can be folded under the log lock; all is written.
+        """Returns when everything that was there a moment ago is folded and written.
 
         Raises ``ProjectionStopped`` at an event that cannot be applied; what is before it is
         written, and a later run goes on there.
@@ -47,18 +45,16 @@ class Filling:
         if self._shadow.run.position != self._pending.changes.position:
             self._pending.taken_back(self._shadow.run.position)
         with _no_collector():
-            for _ in range(CLOSE_TRIES):
-                rows = self._shadow.window(self._pending.changes.position, self._window)
+            more = True
+            while more:
+                rows, more = self._shadow.window(self._pending.changes.position, self._window)
                 self._fold(rows)
-                left = self._shadow.end() - self._pending.changes.position
-                if not rows or (len(rows) < LAST_WINDOW and left < LAST_WINDOW):
-                    break
             self._write()
 
     def last(self) -> bool:
         """The rest, under the log lock; ``False`` and nothing is done where it is too much."""
-        rows = self._shadow.window(self._pending.changes.position, LAST_WINDOW)
-        if len(rows) >= LAST_WINDOW:
+        rows, more = self._shadow.window(self._pending.changes.position, LAST_WINDOW)
+        if more:
             return False
         if rows:
             self._pending.add(self._changes(rows))

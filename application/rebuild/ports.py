@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
 from horolog.domain.log_events import EventSkipped, OccurrencesPruned
@@ -50,6 +50,13 @@ class Run:
     moved_at: datetime
 
 
+class Window(NamedTuple):
+    """Events that follow each other in the log; ``more``: there were others behind them."""
+
+    rows: Sequence[LogRow]
+    more: bool
+
+
 class Shadow(KnowsBefore, Protocol):
     """The second set of tables, at ``run.position`` of the log; the caller alone writes it.
 
@@ -60,8 +67,8 @@ class Shadow(KnowsBefore, Protocol):
     longest_hold_s: float
     """The longest time for which the log lock was held so far."""
 
-    def window(self, after: int, limit: int) -> Sequence[LogRow]:
-        """The next events after ``after``, oldest first: at most ``limit``, whole appends."""
+    def window(self, after: int, limit: int) -> Window:
+        """The next events after ``after``: about ``limit``, whole appends."""
         ...
 
     def end(self) -> int:

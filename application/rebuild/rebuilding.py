@@ -30,6 +30,7 @@ from horolog.projections.changes import PROJECTIONS
 MOST_KEPT: Final = 1_000
 """Differences that are kept in full; all are counted."""
 
+COMPARE_TRIES: Final = 1_000
 EXCHANGE_TRIES: Final = 100
 PAUSE_S: Final = 0.2
 
@@ -160,8 +161,16 @@ def _run(
 
 
 def _compare(shadow: Shadow, filling: Filling, outcome: Outcome, found: Found | None) -> None:
-    while (differences := shadow.compare(filling.last)) is None:
+    for _ in range(COMPARE_TRIES):
+        differences = shadow.compare(filling.last)
+        if differences is not None:
+            break
         filling.fill()
+    else:
+        raise StoreUnavailable(
+            "the log grows faster than it can be folded: what was folded is kept, run it again"
+            " when less is going on"
+        )
     for difference in differences:
         if difference.projection not in outcome.projections:
             continue

@@ -21,11 +21,9 @@ from horolog.application.decision import (
 )
 from horolog.application.states import ReadsStates
 from horolog.domain.errors import UnreadableEvent, VersionConflict
-from horolog.domain.job import JobState, advance
-from horolog.domain.job import evolve as evolve_job
+from horolog.domain.job import JobState
 from horolog.domain.job_events import (
     BackfillRequested,
-    FiresSkipped,
     JobEvent,
     Registered,
     Triggered,
@@ -35,6 +33,7 @@ from horolog.domain.occurrence import evolve as evolve_occurrence
 from horolog.domain.occurrence_events import Claimed, DeadLettered, OccurrenceEvent
 from horolog.domain.orders import ordered_by
 from horolog.domain.partition import Elected, PartitionEvent, PartitionState
+from horolog.projections.job_in_order import evolve_in_order, moved_by
 from horolog.projections.rows import job_next_run, job_row, occurrence_next_run
 
 S = TypeVar("S")
@@ -109,10 +108,7 @@ class Folding:
         _check_version(new, 0 if state is None else state.version)
         if (state is None) is not isinstance(event, Registered):
             raise _misplaced(new, "a job begins with job.registered.1, and only once")
-        change.after = evolve_job(state, new.stream, event)
-        # A range dropped before the last claim must not move the job back behind that claim.
-        if state is not None and isinstance(event, FiresSkipped) and event.fires < state.fires:
-            change.after = advance(change.after, state.next_fire, state.fires)
+        change.after = evolve_in_order(state, new.stream, event)
         change.events.append(event)
         if isinstance(event, Triggered | BackfillRequested):
             for waiting in ordered_by(change.after, event, self.now()):
@@ -129,15 +125,14 @@ class Folding:
         change.after = evolve_occurrence(change.after, new.stream, event)
         change.events.append(event)
         if isinstance(event, Claimed) and event.fires is not None:
-            self._move_on(new, event, event.fires)
+            self._move_on(new, event)
 
-    def _move_on(self, new: NewEvent, event: Claimed, fires: int) -> None:
+    def _move_on(self, new: NewEvent, event: Claimed) -> None:
         """The first claim of one of the schedule's fire times moves its job on."""
         job = self._job(event.job_id)
         if job.after is None:
             raise _misplaced(new, f"the log has no job {event.job_id}")
-        if fires > job.after.fires:
-            job.after = advance(job.after, event.next_fire, fires)
+        job.after = moved_by(job.after, event)
 
     def _add_to_partition(self, new: NewEvent, event: PartitionEvent) -> None:
         if new.stream not in self._partitions:

@@ -13,10 +13,13 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from psycopg import sql
+from tests.interface.test_hash_chain import tamper
 from tests.interface.test_verification import played
 
 from horolog import Every, InvalidSetting, JobSpec, NotAllowed, Once, Retry, UnreadableEvent
+from horolog.domain import event as events
 from horolog.domain.errors import ProjectionStopped
+from horolog.domain.event import upcast_from
 from horolog.infrastructure.postgres.migrate import migrate
 from horolog.infrastructure.postgres.rebuild.rebuilds import exclusively
 from horolog.interface.projections import Projections
@@ -217,8 +220,8 @@ def test_a_killed_rebuild_goes_on_where_it_was(
     program = """
 import os, sys
 from horolog.interface.projections import Projections
-from horolog.application.rebuild import filling, pending
-pending.MOST_EVENTS, filling.LAST_WINDOW = 10, 3
+from horolog.application.rebuild import pending
+pending.MOST_EVENTS = 10
 def watch(progress):
     if progress.position > 25:
         os.kill(os.getpid(), 9)
@@ -448,3 +451,56 @@ def test_an_event_that_is_never_reached_by_a_window_of_its_own(
         pass
     with Projections(database.url, namespace=database.namespace, window=10) as small:
         assert small.verify().differences == []
+
+
+def test_an_event_of_an_older_release_is_read_as_the_newest(
+    projections: Projections,
+    scheduler: Scheduler,
+    stage: Stage,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "_upcasters", dict(vars(events)["_upcasters"]))
+
+    @upcast_from("occurrence.attempted.0", "occurrence.attempted.1")
+    def _(state: dict[str, Any]) -> dict[str, Any]:
+        return {"attempt": state["try"], "lease": 30.0}
+
+    running = stage.attempt(stage.claim_fire(scheduler.register("a", schedule=Every(60)).id))
+    tamper(
+        stage.database,
+        "occurrence_events",
+        """UPDATE :schema.occurrence_events
+           SET topic = 'occurrence.attempted.0', state = convert_to('{"try": 1}', 'UTF8')
+           WHERE stream = %(id)s AND version = 2""",
+        id=running.id,
+    )
+    assert projections.rebuild().differences == []
+
+
+def test_a_slow_commit_is_waited_for_and_not_passed_over(
+    projections: Projections, scheduler: Scheduler, stage: Stage, hand: Hand
+) -> None:
+    """Somebody stays in an append after its positions were drawn; the others draw theirs later."""
+    hand.do(
+        """CREATE FUNCTION :schema.dawdle() RETURNS trigger LANGUAGE plpgsql AS $$
+           BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END $$"""
+    )
+    hand.do(
+        """CREATE TRIGGER dawdle AFTER INSERT ON :schema.job_events FOR EACH ROW
+           WHEN (new.position % 8 = 0) EXECUTE FUNCTION :schema.dawdle()"""
+    )
+
+    def register(number: int) -> None:
+        for _ in range(5):
+            scheduler.register(f"job-{number}", schedule=Every(60))
+
+    with ThreadPoolExecutor(4) as threads:
+        done = [threads.submit(register, number) for number in range(4)]
+        while not all(future.done() for future in done):
+            assert projections.verify().differences == []
+    outcome = projections.rebuild()
+    assert outcome.differences == []
+    assert hand.do("SELECT count(*) FROM :schema.next_runs") == [(20,)]
+    for job in scheduler.jobs(limit=100):
+        stage.succeed(stage.attempt(stage.claim_fire(job.id)))
+    assert projections.verify().differences == []

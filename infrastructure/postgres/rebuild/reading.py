@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from psycopg import sql
 
+from horolog.application.rebuild.ports import Window
 from horolog.infrastructure.postgres.database import Connection, Database
 from horolog.projections.changes import LogRow
 
@@ -40,28 +41,24 @@ class LogWindows:
         self._thread = ThreadPoolExecutor(1, "rebuild-reads")
         self._ahead: _Ahead | None = None
 
-    def after(self, position: int, limit: int) -> list[LogRow]:
+    def after(self, position: int, limit: int) -> Window:
         """The next events, at most ``limit`` unless one append has more; it is never cut."""
         ahead, self._ahead = self._ahead, None
-        full = False
         if ahead is not None and (ahead.after, ahead.limit) == (position, limit):
             rows = ahead.rows.result()
         else:
             if ahead is not None:
                 ahead.rows.cancel()
             rows = self._read(position, limit)
-        while len(rows) >= limit:
-            full = True
+        size = limit
+        while len(rows) >= size:
             if whole := _whole_appends(rows):
-                rows = whole
-                break
-            limit *= 2
-            rows = self._read(position, limit)
-            full = len(rows) >= limit
-        if full and rows:
-            following = self._thread.submit(self._select, rows[-1][0], limit)
-            self._ahead = _Ahead(rows[-1][0], limit, following)
-        return rows
+                following = self._thread.submit(self._select, whole[-1][0], limit)
+                self._ahead = _Ahead(whole[-1][0], limit, following)
+                return Window(whole, more=True)
+            size *= 2
+            rows = self._read(position, size)
+        return Window(rows, more=False)
 
     def close(self) -> None:
         self._thread.shutdown(wait=True, cancel_futures=True)

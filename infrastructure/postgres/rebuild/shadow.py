@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import psycopg
 
-from horolog.application.rebuild.ports import Difference, Run, State
+from horolog.application.rebuild.ports import Difference, Run, State, Window
 from horolog.infrastructure.postgres.database import SESSION, Connection, Database
 from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.rebuild.before import StatesBefore
@@ -16,7 +16,7 @@ from horolog.infrastructure.postgres.rebuild.comparing import differences
 from horolog.infrastructure.postgres.rebuild.reading import LogWindows
 from horolog.infrastructure.postgres.rebuild.sets import TableSet, tables_of
 from horolog.infrastructure.postgres.rebuild.writing import Writing
-from horolog.projections.changes import Changes, LogRow
+from horolog.projections.changes import Changes
 
 EXCHANGE_WAIT: Final = "40ms"
 """How long an exchange waits for the tables while it holds the log lock; then it is tried again."""
@@ -80,7 +80,7 @@ class PostgresShadow(StatesBefore):
                 self._windows.close()
                 self._windows = None
 
-    def window(self, after: int, limit: int) -> Sequence[LogRow]:
+    def window(self, after: int, limit: int) -> Window:
         assert self._windows is not None
         return self._windows.after(after, limit)
 

@@ -8,7 +8,7 @@
     looking      ended windows and leases                 every look
     serving      who is next in a lane that was full      when a slot is free
     gauging      how much the ready queues hold           while one is nearly full
-    watching     missed deadlines                         every second, by one scanner for all
+    watching     missed deadlines                         every 5 seconds, by one scanner for all
 
 A step that finds the store or the queue away is repeated after a pause; nothing is lost by that,
 only late. Every other failure is a defect and ends the process, whose partitions others take over.

@@ -90,7 +90,7 @@ class ScannerSettings(BaseModel):
     """How often the publishing position is written while there is something new. Shorter: a
     successor repeats less. Longer: fewer commits."""
 
-    watch_interval_s: Seconds = 1.0
+    watch_interval_s: Seconds = 5.0
     """How often missed deadlines are looked for. Shorter: they are told sooner. Longer: fewer
     queries."""
 

@@ -11,6 +11,8 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -18,7 +20,7 @@ from uuid import UUID
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.filled_log import Filled, fill
+from bench.filled_log import fill
 
 from horolog import Scheduler
 from horolog.infrastructure.embedded import EmbeddedServers
@@ -29,19 +31,23 @@ from horolog.interface.settings import Settings
 TARGET_S = 5.0
 
 
-def all_jobs(scheduler: Scheduler, filled: Filled, part: float) -> int:
-    """Every page of the jobs as they were; how many there were."""
-    moment = filled.begin + (filled.end - filled.begin) * part
+def all_jobs(scheduler: Scheduler, moment: datetime | None) -> int:
+    """Every page of the jobs as they were, or are; how many there were."""
     found, after = 0, UUID(int=0)
     while page := scheduler.jobs(as_of=moment, after=after, limit=10_000):
         found, after = found + len(page), page[-1].id
     return found
 
 
-def due(scheduler: Scheduler, filled: Filled, part: float) -> int:
-    """The first page of the index as it was."""
-    moment = filled.begin + (filled.end - filled.begin) * part
-    return len(scheduler.due_at(moment, limit=1_000))
+def asks(scheduler: Scheduler, moment: datetime) -> dict[str, Callable[[], int]]:
+    """The questions; the last is the listing of the present, to hold the others against."""
+    return {
+        "due_at(T), 1,000 entries": lambda: len(scheduler.due_at(moment, limit=1_000)),
+        "jobs(as_of=T), 100": lambda: len(scheduler.jobs(as_of=moment)),
+        "jobs(as_of=T), 10,000": lambda: len(scheduler.jobs(as_of=moment, limit=10_000)),
+        "jobs(as_of=T), all in pages": lambda: all_jobs(scheduler, moment),
+        "jobs(), all in pages": lambda: all_jobs(scheduler, None),
+    }
 
 
 def main() -> int:
@@ -62,26 +68,24 @@ def main() -> int:
                 database, jobs=given.jobs, rounds=given.rounds, days=10.0, watch=lambda _: None
             )
             settings = Settings.read(url, namespace="bench", environment={})
-            times: dict[str, list[float]] = {
-                "due_at(T), 1,000 entries": [],
-                "jobs(as_of=T), all": [],
-            }
+            times: dict[str, list[float]] = {}
             with Scheduler(settings=settings) as scheduler:
-                for job in scheduler.jobs(limit=10_000):
+                for job in scheduler.jobs(limit=1_000):
                     scheduler.pause(job.id)
                 for part in (0.2, 0.5, 0.9):
-                    for name, ask in zip(times, (due, all_jobs), strict=True):
+                    moment = filled.begin + (filled.end - filled.begin) * part
+                    for name, ask in asks(scheduler, moment).items():
                         began = perf_counter()
-                        found = ask(scheduler, filled, part)
-                        times[name].append(perf_counter() - began)
-                        assert found == (1_000 if ask is due else given.jobs), found
+                        assert ask() > 0
+                        times.setdefault(name, []).append(perf_counter() - began)
         finally:
             database.close()
             servers.stop()
     print(f"{filled.jobs:,} jobs, {filled.events:,} events")
     for name, found in times.items():
+        target = "" if name == "jobs(), all in pages" else f", ≤ {TARGET_S:g} s"
         figures = f"median {median(found):6.2f} s, slowest {max(found):6.2f} s"
-        print(f"{name:<28} {figures}, ≤ {TARGET_S:g} s")
+        print(f"{name:<28} {figures}{target}")
     if given.json is not None:
         given.json.write_text(json.dumps({"jobs": filled.jobs, "s": times}, indent=1))
     return 0

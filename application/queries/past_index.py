@@ -7,7 +7,7 @@ from heapq import nsmallest
 from uuid import UUID
 
 from horolog.application.answers.index_entry import IndexEntry
-from horolog.application.queries.past_jobs import BATCH, states_at
+from horolog.application.queries.past_jobs import Known, active_at, folded, plain_fire, states_at
 from horolog.application.queries.past_ports import MaybeOpen, ReadsPast
 from horolog.domain.job import JobState
 from horolog.domain.job_events import JobEvent
@@ -33,7 +33,7 @@ def due_at(
     return [_entry(due, subject) for due, _, subject in page]
 
 
-Subject = JobState | tuple[OccurrenceState, str]
+Subject = Known | tuple[OccurrenceState, str]
 """A job whose next fire it is, or an unfinished occurrence and the name of its job."""
 
 
@@ -47,12 +47,16 @@ def _places(
     jobs = {job.id: job for job in states_at(past, of_runs, moment, position)}
     for state, at in _open_runs(past, maybe, jobs, position):
         yield at, state.id, (state, jobs[state.job_id].definition.name)
-    after: UUID | None = None
-    while ids := past.job_ids(name=None, after=after, limit=BATCH):
-        for job in states_at(past, ids, moment, position, active=True):
-            if job.next_fire is not None:
-                yield fire_due_at(job, job.next_fire), job.id, job
-        after = ids[-1]
+    for known in active_at(past, moment, position):
+        if (due := plain_fire(known) or _fire(known)) is not None:
+            yield due, known.job.id, known
+
+
+def _fire(known: Known) -> datetime | None:
+    job = folded(known)
+    if job is None or job.status != "active" or job.next_fire is None:
+        return None
+    return fire_due_at(job, job.next_fire)
 
 
 def _open_runs(
@@ -114,8 +118,10 @@ def _folded(one: MaybeOpen, orders: Mapping[UUID, OccurrenceState]) -> Occurrenc
 
 
 def _entry(due: datetime, subject: Subject) -> IndexEntry:
-    if isinstance(subject, JobState):
-        row, name = job_next_run(subject), subject.definition.name
+    if isinstance(subject, Known):
+        job = folded(subject)
+        assert job is not None
+        row, name = job_next_run(job), job.definition.name
     else:
         row, name = occurrence_next_run(subject[0]), subject[1]
     assert row is not None

@@ -28,6 +28,15 @@ class Move(NamedTuple):
     next_fire: datetime | None
 
 
+class StoredEvent(NamedTuple):
+    """An event as it is stored: most of them need not be read whole."""
+
+    position: int
+    version: int
+    topic: str
+    state: bytes
+
+
 class PastJob(NamedTuple):
     """A job's own events up to a position, by version, without those that leave its state as it is;
     ``version`` is the last one of all. Of the ranges that were dropped only the last is told, as
@@ -35,7 +44,7 @@ class PastJob(NamedTuple):
 
     id: UUID
     version: int
-    events: Sequence[Recorded]
+    events: Sequence[StoredEvent]
     dropped: Move | None
 
 

@@ -18,6 +18,7 @@ from horolog.application.queries.past_ports import (
     MaybeOpen,
     Move,
     PastJob,
+    StoredEvent,
 )
 from horolog.domain.event import read_event
 from horolog.domain.ids import OccurrenceKind, fire_time_floor, log_stream
@@ -45,8 +46,7 @@ _JOBS_AT = """
             ORDER BY e.version DESC LIMIT 1) l
         WHERE NOT (%(active)s AND l.topic IN ('job.paused.1', 'job.cancelled.1', 'job.completed.1'))
     )
-    SELECT k.version, s.position, s.state,
-           e.position, e.recorded_at, e.stream, e.version, e.topic, e.state
+    SELECT k.id, k.version, s.position, s.state, e.position, e.version, e.topic, e.state
     FROM known k
     JOIN :schema.job_events e ON e.stream = k.id AND e.version <= k.version
     LEFT JOIN LATERAL (
@@ -148,13 +148,13 @@ class PostgresPast(PostgresPositions):
         found: list[PastJob] = []
         for part in _parts(ids):
             params = {"ids": Uuids(part), "position": position, "active": active}
-            events: list[Recorded] = []
+            events: list[StoredEvent] = []
             for row in self._database.query(self._jobs_at, params):
-                event = recorded(row[3:])
+                event = StoredEvent._make(row[4:])
                 if event.version == 1:
                     events = []
-                    dropped = None if row[1] is None else _move(row[1], row[2])
-                    found.append(PastJob(event.stream, row[0], events, dropped))
+                    dropped = None if row[2] is None else _move(row[2], row[3])
+                    found.append(PastJob(row[0], row[1], events, dropped))
                 events.append(event)
         return found
 

@@ -5,7 +5,13 @@ from datetime import datetime
 from uuid import UUID
 
 from horolog.application.log import Recorded
-from horolog.application.queries.past_ports import ClaimsSought, MaybeOpen, Move, PastJob
+from horolog.application.queries.past_ports import (
+    ClaimsSought,
+    MaybeOpen,
+    Move,
+    PastJob,
+    StoredEvent,
+)
 from horolog.domain.event import read_event
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState, fold
@@ -13,7 +19,7 @@ from horolog.domain.job_events import Cancelled, Completed, FiresSkipped, JobEve
 from horolog.domain.occurrence_events import Claimed, OccurrenceEvent
 from horolog.domain.orders import ordered_by
 from horolog.infrastructure.simulated.log import SimulatedLog
-from horolog.infrastructure.simulated.tables import StoredEvent
+from horolog.infrastructure.simulated.tables import StoredEvent as Kept
 
 _ENDED = (Paused, Cancelled, Completed)
 
@@ -42,7 +48,11 @@ class SimulatedPast:
         for job_id in sorted(ids):
             events = self._until(job_id, position)
             if events and not (active and isinstance(events[-1].event, _ENDED)):
-                own = [one for one in events if not isinstance(one.event, FiresSkipped)]
+                own = [
+                    StoredEvent(one.position, one.version, one.event.topic, one.event.to_json())
+                    for one in events
+                    if not isinstance(one.event, FiresSkipped)
+                ]
                 dropped = [one for one in events if isinstance(one.event, FiresSkipped)]
                 last = _move(dropped[-1]) if dropped else None
                 found.append(PastJob(job_id, events[-1].version, own, last))
@@ -118,7 +128,7 @@ def _move(recorded: Recorded) -> Move:
     return Move(recorded.position, event.fires or 0, event.next_fire)
 
 
-def _recorded(event: StoredEvent) -> Recorded:
+def _recorded(event: Kept) -> Recorded:
     where = f"at position {event.position} ({event.stream}:{event.version})"
     fact = read_event(event.topic, event.state, where=where)
     return Recorded(event.position, event.recorded_at, event.stream, event.version, fact)

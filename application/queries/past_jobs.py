@@ -6,10 +6,12 @@ Claims before the job was last rescheduled count for nothing, and no claim is ol
 fire time since then; so the search for the last one is short.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -21,9 +23,11 @@ from horolog.application.queries.past_ports import (
     Move,
     PastJob,
     ReadsPastJobs,
+    StoredEvent,
 )
 from horolog.application.queries.ports import JobFilter
-from horolog.domain.event import read_event
+from horolog.domain.errors import UnreadableEvent
+from horolog.domain.event import Event, read_event
 from horolog.domain.job import JobState, advance, evolve
 from horolog.domain.job_events import Registered, Rescheduled, Resumed, ZoneDataChanged
 
@@ -31,6 +35,9 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 BATCH: Final = 1_000
+AHEAD: Final = 2
+"""Batches that are fetched at once, each by a connection of its own."""
+
 _BEGINNING: Final = {Registered.topic, Rescheduled.topic}
 _STATING: Final = {*_BEGINNING, Resumed.topic, ZoneDataChanged.topic}
 
@@ -51,17 +58,21 @@ def job_at(past: ReadsPastJobs, job_id: UUID, moment: datetime) -> JobState | No
 def jobs_at(
     past: ReadsPastJobs, wanted: JobFilter, moment: datetime, *, after: UUID | None, limit: int
 ) -> list[JobState]:
-    """A page of the jobs as they were at ``moment``, in the order of ids."""
+    """A page of the jobs as they were at ``moment``, in the order of ids; a short one is the last."""
     position = past.position_at(moment)
+    every = wanted == JobFilter(name=wanted.name)
     found: list[JobState] = []
-    batch = min(BATCH, limit) if wanted == JobFilter(name=wanted.name) else BATCH
-    ids = _ids(past, wanted.name, after, batch)
-    for known in _ahead(lambda part: known_at(past, part, moment, position), ids):
-        states = (folded(one) for one in known)
-        found += (state for state in states if state is not None and _is_wanted(state, wanted))
-        if len(found) >= limit:
-            break
-    return found[:limit]
+    while True:
+        # Where all are wanted, no more than those are read (and some were not registered yet).
+        ids = Ids(past, wanted.name, after, limit - len(found) if every else None)
+        for known in _ahead(lambda part: known_at(past, part, moment, position), ids):
+            states = (folded(one) for one in known)
+            found += (state for state in states if state is not None and _is_wanted(state, wanted))
+            if len(found) >= limit:
+                return found[:limit]
+        if ids.exhausted:
+            return found
+        after = ids.last
 
 
 def states_at(
@@ -76,7 +87,7 @@ def states_at(
 
 def active_at(past: ReadsPastJobs, moment: datetime, position: int) -> Iterator[Known]:
     """All jobs but those that had ended or been paused at last, unfolded."""
-    ids = _ids(past, None, None, BATCH)
+    ids = Ids(past, None, None)
     for known in _ahead(lambda part: known_at(past, part, moment, position, active=True), ids):
         yield from known
 
@@ -98,30 +109,43 @@ def known_at(
     return [Known(job, claims.get(job.id)) for job in jobs]
 
 
-def _ids(
-    past: ReadsPastJobs, name: str | None, after: UUID | None, batch: int
-) -> Iterator[list[UUID]]:
-    while ids := past.job_ids(name=name, after=after, limit=batch):
-        yield ids
-        after = ids[-1]
+class Ids:
+    """Batches of the ids of jobs above ``last``, ``most`` of them in all."""
+
+    def __init__(
+        self, past: ReadsPastJobs, name: str | None, last: UUID | None, most: int | None = None
+    ) -> None:
+        self.last = last
+        self.exhausted = False
+        self._past = past
+        self._name = name
+        self._most = most
+
+    def __iter__(self) -> Iterator[list[UUID]]:
+        return self
+
+    def __next__(self) -> list[UUID]:
+        limit = BATCH if self._most is None else min(BATCH, self._most)
+        if self.exhausted or limit == 0:
+            raise StopIteration
+        ids = self._past.job_ids(name=self._name, after=self.last, limit=limit)
+        self.exhausted = len(ids) < limit
+        if self._most is not None:
+            self._most -= len(ids)
+        if not ids:
+            raise StopIteration
+        self.last = ids[-1]
+        return ids
 
 
 def _ahead(fetch: Callable[[A], B], items: Iterator[A]) -> Iterator[B]:
-    """What ``fetch`` gives of each item; the next is fetched while one is worked on."""
-    with ThreadPoolExecutor(1, thread_name_prefix="horolog-past") as thread:
-        coming = _submitted(thread, fetch, items)
-        while coming is not None:
-            present = coming.result()
-            coming = _submitted(thread, fetch, items)
+    """What ``fetch`` gives of each item, in order; some are fetched while one is worked on."""
+    with ThreadPoolExecutor(AHEAD, thread_name_prefix="horolog-past") as threads:
+        coming = deque(threads.submit(fetch, item) for item in islice(items, AHEAD))
+        while coming:
+            present = coming.popleft().result()
+            coming.extend(threads.submit(fetch, item) for item in islice(items, 1))
             yield present
-
-
-def _submitted(
-    thread: ThreadPoolExecutor, fetch: Callable[[A], B], items: Iterator[A]
-) -> Future[B] | None:
-    for item in items:
-        return thread.submit(fetch, item)
-    return None
 
 
 def _claims_of(job: PastJob, moment: datetime) -> ClaimsSought | None:
@@ -161,15 +185,24 @@ def folded(known: Known) -> JobState | None:
     for stored in job.events:
         while state is not None and moves and moves[0][0].position < stored.position:
             state = _moved(state, *moves.pop(0))
-        where = f"at position {stored.position} ({job.id}:{stored.version})"
-        state = evolve(state, job.id, read_event(stored.topic, bytes(stored.state), where=where))
+        state = evolve(state, job.id, _read(job, stored))
     if state is None:
         return None
     fires, following = state.fires, state.next_fire
     for move, is_claim in moves:
         if _counts(move, is_claim, fires):
             fires, following = move.fires, move.next_fire
+    if (job.version, fires) == (state.version, state.fires) and following == state.next_fire:
+        return state
     return replace(state, version=job.version, fires=fires, next_fire=following)
+
+
+def _read(job: PastJob, stored: StoredEvent) -> Event:
+    try:
+        return read_event(stored.topic, stored.state)
+    except UnreadableEvent:  # once more, with its place: naming that of each event takes its time
+        where = f"at position {stored.position} ({job.id}:{stored.version})"
+        return read_event(stored.topic, bytes(stored.state), where=where)
 
 
 def plain_fire(known: Known) -> datetime | None:

@@ -271,6 +271,19 @@ def test_pages_and_choices_of_the_past(scheduler: Scheduler) -> None:
     assert scheduler.due_at(datetime(2999, 1, 1, tzinfo=UTC)) != []
 
 
+def test_a_page_is_full_although_jobs_were_registered_since(scheduler: Scheduler) -> None:
+    # The ids of jobs with keys are in no order of time.
+    early = [scheduler.register("report", schedule=Every(60), key=f"e{n}").id for n in range(8)]
+    then = scheduler.history(early[-1])[0].recorded_at
+    for number in range(40):
+        scheduler.register("report", schedule=Every(60), key=f"l{number}")
+    seen: list[UUID] = []
+    while page := scheduler.jobs(as_of=then, after=seen[-1] if seen else None, limit=3):
+        assert len(page) == min(3, 8 - len(seen))
+        seen += [job.id for job in page]
+    assert seen == sorted(early)
+
+
 def test_the_simulated_past_is_what_was(monkeypatch: pytest.MonkeyPatch) -> None:
     logs: list[SimulatedLog] = []
     make = SimulatedLog.__init__

@@ -58,7 +58,7 @@ def job_at(past: ReadsPastJobs, job_id: UUID, moment: datetime) -> JobState | No
 def jobs_at(
     past: ReadsPastJobs, wanted: JobFilter, moment: datetime, *, after: UUID | None, limit: int
 ) -> list[JobState]:
-    """A page of the jobs as they were at ``moment``, in the order of ids; a short one is the last."""
+    """A page of the jobs as they were at ``moment``, by id; one that is not full is the last."""
     position = past.position_at(moment)
     every = wanted == JobFilter(name=wanted.name)
     found: list[JobState] = []

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test kill-points lint typecheck bench torture check clean
+.PHONY: help demo test kill-points lint typecheck bench torture fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import psycopg
@@ -36,7 +37,7 @@ def main() -> int:
 
         print("# A script that was to move one customer's reports by a day forgets its WHERE, and")
         print("# loses a row on the way.")
-        damage(settings)
+        damage(settings, spared=nightly.id)
         late = scheduler.job(nightly.id)
         print(f"the report would run at {local(late)}, and nobody has asked for that\n")
 
@@ -50,8 +51,8 @@ def main() -> int:
     return 0
 
 
-def damage(settings: Settings) -> None:
-    """What should not happen: somebody writes to a read model by hand."""
+def damage(settings: Settings, *, spared: UUID) -> None:
+    """What should not happen: somebody writes to a read model by hand, and loses another's row."""
     index = sql.Identifier(settings.namespace, "next_runs")
     with psycopg.connect(settings.database_url()) as connection:
         connection.execute(
@@ -60,8 +61,9 @@ def damage(settings: Settings) -> None:
         )
         connection.execute(
             sql.SQL(
-                "DELETE FROM {index} WHERE id = (SELECT min(id::text)::uuid FROM {index})"
-            ).format(index=index)
+                "DELETE FROM {index} WHERE id = (SELECT id FROM {index} WHERE id <> %s LIMIT 1)"
+            ).format(index=index),
+            (spared,),
         )
 
 

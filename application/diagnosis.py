@@ -136,6 +136,12 @@ def _lateness(store: StoreHealth) -> Iterator[Finding]:
 def _handlers(store: StoreHealth) -> Iterator[Finding]:
     """Occurrences that no living worker has a handler for: they wait, and somebody has to know."""
     workers = store.alive("worker")
+    for worker in workers:
+        if worker.handlers == []:
+            yield Finding(
+                f"worker {worker.instance} has no handler: it can run nothing",
+                "name the module whose worker has the handlers, or import them there",
+            )
     if not workers or any(worker.handlers is None for worker in workers):
         return
     handled = {name for worker in workers for name in worker.handlers or ()}

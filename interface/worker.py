@@ -10,8 +10,6 @@ if __name__ == "__main__":
 """
 
 import asyncio
-import os
-import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -80,20 +78,10 @@ class Worker(Handlers):
 
 async def run_until_signalled(worker: Worker, settings: Settings) -> None:
     """Runs the worker on the running loop until SIGTERM or SIGINT."""
+    from horolog.interface.processes.signals import stop_on_signals
     from horolog.interface.processes.worker import run_worker
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def told() -> None:
-        if stop.is_set():
-            # Twice means now. Attempts that still run are given up when their leases run out.
-            os._exit(130)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told)
-    try:
+    with stop_on_signals() as stop:
         await run_worker(
             worker,
             database_url=settings.database_url(),
@@ -101,9 +89,6 @@ async def run_until_signalled(worker: Worker, settings: Settings) -> None:
             namespace=settings.namespace,
             stop=stop,
         )
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
 
 
 def load_worker(place: str) -> Worker:

@@ -224,9 +224,16 @@ class Finishing:
         attempt.held.settle()
 
     def _decide(self, attempt: Attempt, outcome: Outcome) -> None:
-        """Submits the one outcome of an attempt; later ones are without effect."""
+        """Submits the one outcome of an attempt; later ones are without effect.
+
+        An outcome that cannot be had leaves the attempt open for another: no run stays undecided.
+        """
         if attempt.take_decision():
-            self._submit(attempt, outcome)
+            try:
+                self._submit(attempt, outcome)
+            except BaseException:
+                attempt.return_decision()
+                raise
 
     def _submit(self, attempt: Attempt, outcome: Outcome) -> None:
         decision = self._decision(attempt, outcome(attempt.state))

@@ -36,8 +36,15 @@ def register(place: Place, output: Output, name: str, **options: Any) -> None:
         for name in ("key", "replace", "concurrency_key", "reason")
         if options[name] is not None
     }
+    from horolog.domain.errors import KeyConflict
+
     with place.scheduler() as scheduler:
-        show_job(output, scheduler.register(name, schedule=schedule, **policies))
+        try:
+            registered = scheduler.register(name, schedule=schedule, **policies)
+        except KeyConflict as error:
+            # Said in the words of this interface.
+            raise KeyConflict(str(error).replace("replace=True", "--replace")) from error
+        show_job(output, registered)
 
 
 @click.command()

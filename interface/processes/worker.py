@@ -7,6 +7,7 @@ of runs that are to stop (with a connection of its own), and those of the ``def`
 """
 
 import asyncio
+import logging
 import os
 import secrets
 import socket
@@ -34,6 +35,8 @@ from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
 from horolog.interface.worker import Worker
 
+logger = logging.getLogger("horolog.worker")
+
 
 async def run_worker(
     worker: Worker,
@@ -52,6 +55,11 @@ async def run_worker(
     """
     settings = settings or worker.settings
     worker.prepare()
+    if not worker.by_name:
+        logger.warning(
+            "this worker has no handler: it can run nothing (register functions with"
+            " @worker.handles, in the module that is named or in one that it imports)"
+        )
     actor = worker_name()
     database = Database(database_url, namespace, size=5)
     log_thread, read_thread = DedicatedThread("horolog-log"), DedicatedThread("horolog-reads")

@@ -59,7 +59,7 @@ REFUSED = {
     "a trigger of a cancelled job": (["job", "trigger", "cancelled"], "it is cancelled"),
     "the same key for another job": (
         ["job", "register", "echo", "--every", "7", "--key", "taken"],
-        "taken",
+        "give --replace to change that job",
     ),
     "a payload nested beyond measure": (
         ["job", "register", "echo", "--at", LATER, "--payload", '{"a":' * 20_000],

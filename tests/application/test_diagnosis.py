@@ -78,6 +78,12 @@ def test_a_handler_that_no_living_worker_has_is_named() -> None:
     assert ": 2:" in told
 
 
+def test_a_worker_without_any_handler_is_named() -> None:
+    empty = replace(WORKER, instance="w2", handlers=[])
+    (told,) = attention(replace(WELL, instances=[SCANNER, WORKER, empty]))
+    assert "worker w2 has no handler: it can run nothing" in told
+
+
 def test_a_worker_that_does_not_say_what_it_handles_is_given_the_benefit() -> None:
     silent = replace(WORKER, handlers=None)
     waiting = [Waiting("pong", "default", "claimed", 2, 1.0)]

@@ -1,11 +1,13 @@
 """``Worker`` and where the command line finds it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 import horolog
-from horolog import InvalidSetting, Worker
+from horolog import InvalidSetting, StoreUnavailable, Worker
+from horolog.interface.processes.worker import run_worker
 from horolog.interface.worker import load_worker
 
 
@@ -86,3 +88,15 @@ def test_a_queue_may_have_a_limit_of_its_own() -> None:
     assert worker.settings.queue_limits == {"billing": 5}
     with pytest.raises(InvalidSetting, match="billing"):
         Worker(queues={"billing": 0})
+
+
+async def test_a_worker_without_any_handler_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(StoreUnavailable):
+        await run_worker(
+            Worker(),
+            database_url="postgresql://nobody@127.0.0.1:1/none?connect_timeout=1",
+            nats_url="nats://127.0.0.1:1",
+            namespace="nothing",
+            stop=asyncio.Event(),
+        )
+    assert "this worker has no handler: it can run nothing" in caplog.text

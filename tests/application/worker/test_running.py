@@ -205,6 +205,24 @@ async def test_an_exception_that_cannot_be_read_is_a_failure_and_no_run_is_left_
     assert message.said == ["done"]
 
 
+async def test_an_outcome_that_cannot_be_had_leaves_the_run_open_for_another(bench: Any) -> None:
+    @bench.handlers.handles("work")
+    async def work(run: Run) -> None:
+        await asyncio.Event().wait()
+
+    ready = bench.ready("work")
+    bench.publish(ready)
+    async with bench.working():
+        await bench.until(lambda: bench.loop._admission.find(ready.occurrence, 1))
+        attempt = bench.loop._admission.find(ready.occurrence, 1)
+        with pytest.raises(OverflowError):
+            bench.loop._finishing.failed(attempt, "retryable", "never again", float("inf"))
+        assert not attempt.decided
+        bench.loop._finishing.failed(attempt, "unknown", "said otherwise")
+        await bench.until_ended(ready)
+    assert bench.last(ready).error == "said otherwise"
+
+
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_a_result_whose_own_code_ends_the_process_is_a_failure(
     bench: Any, is_async: bool

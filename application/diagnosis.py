@@ -59,6 +59,7 @@ def findings(
 
 def _store(store: StoreHealth) -> Iterator[Finding]:
     yield from _processes(store)
+    yield from _releases(store)
     yield from _lateness(store)
     yield from _handlers(store)
     if abs(store.clock_offset_s) > CLOCK_S + store.round_trip_s:
@@ -105,6 +106,22 @@ def _processes(store: StoreHealth) -> Iterator[Finding]:
         yield Finding(
             "no worker is alive: what is claimed waits", "run horolog worker module:worker"
         )
+
+
+def _releases(store: StoreHealth) -> Iterator[Finding]:
+    """Two releases side by side are well for as long as an upgrade takes."""
+    if store.schema > store.schema_of_code:
+        yield Finding(
+            f"the schema is of a newer release (migration {store.schema}) than this code"
+            f" (migration {store.schema_of_code}); it admits it"
+        )
+    for one in store.instances:
+        known = one.details.get("schema")
+        if one.alive and isinstance(known, int) and known < store.schema:
+            yield Finding(
+                f"{one.role} {one.instance} is of an older release: it knows migration {known},"
+                f" the schema has {store.schema}"
+            )
 
 
 def _lateness(store: StoreHealth) -> Iterator[Finding]:

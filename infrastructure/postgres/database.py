@@ -147,7 +147,8 @@ class Database:
         ) as error:
             raise SchemaMissing(
                 f"the database has no schema {self.namespace!r} of this release"
-                f" ({_one_line(error)}): run `horolog migrate`"
+                f" ({_one_line(error)}): run `horolog migrate`, or, where a newer release has"
+                " done so, upgrade this process"
             ) from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise StoreUnavailable(f"Postgres is away: {_one_line(error)}") from error

@@ -13,9 +13,10 @@ from horolog.application.health import (
     StoreHealth,
     Waiting,
 )
+from horolog.infrastructure.postgres.compatibility import known_schema
 from horolog.infrastructure.postgres.database import Database, Row
 from horolog.infrastructure.postgres.log_position import log_position
-from horolog.infrastructure.postgres.migrate import check_schema, migrations
+from horolog.infrastructure.postgres.migrate import check_schema
 
 STUCK_AFTER = "60 seconds"
 
@@ -151,7 +152,7 @@ class PostgresHealth:
         return StoreHealth(
             server=server,
             schema=self._one(_SCHEMA)[0],
-            schema_of_code=migrations()[-1].number,
+            schema_of_code=known_schema(),
             clock_offset_s=offset_s,
             round_trip_s=round_trip_s,
             position=position,

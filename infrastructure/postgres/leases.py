@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from horolog.application.scanner.leadership import Lease, View
 from horolog.domain.partition import PartitionState
 from horolog.infrastructure.postgres.arrays import BigInts, Ints, SmallInts
+from horolog.infrastructure.postgres.compatibility import known_schema
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.threaded import DedicatedThread
 
@@ -28,6 +29,7 @@ class PostgresLeases:
         self._database = database
         self._thread = thread
         self._role = role
+        self._schema = known_schema()
         self._renew = database.sql(_RENEW)
         self._leave = database.sql(_LEAVE)
         self._mark = database.sql(_MARK)
@@ -45,7 +47,7 @@ class PostgresLeases:
             instance,
             self._role,
             lease_s,
-            Jsonb(dict(details)),
+            Jsonb({**details, "schema": self._schema}),
             SmallInts(partitions),
             Ints(held),
         )

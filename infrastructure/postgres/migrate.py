@@ -3,19 +3,31 @@
 Safe to run at once from many processes: an advisory lock lets one work and the others find it done.
 Each migration is a transaction of its own and is recorded with a hash of its text, so a file that
 was changed after its release is noticed.
+
+Processes of two releases run side by side while a system is upgraded: first the schema, then the
+processes, one by one. So a migration says for which earlier code the schema stays usable, and that
+is kept in the database (:mod:`horolog.infrastructure.postgres.compatibility`). Where it says no,
+it is refused while older processes live. No lock is waited for longer than ``LOCK_WAIT``: whoever
+comes behind a waiting lock waits too.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from hashlib import sha256
-from importlib.resources import files
+from time import monotonic, sleep
+from typing import Final
 
 import psycopg
 from psycopg import sql
 
-from horolog.domain.errors import InvalidSetting, SchemaMissing, SchemaTooNew, StoreUnavailable
+from horolog.domain.errors import InvalidSetting, NotAllowed, StoreUnavailable
 from horolog.domain.ids import partition_stream
-from horolog.infrastructure.postgres.database import Connection, Database
+from horolog.infrastructure.postgres.compatibility import (
+    Applied,
+    check_admitted,
+    check_complete,
+    living_and_older,
+    present_migrations,
+)
+from horolog.infrastructure.postgres.database import SESSION, Connection, Database
+from horolog.infrastructure.postgres.migration_files import Migration, migrations
 from horolog.infrastructure.postgres.retention.ahead import create_months_ahead
 
 PARTITIONS = 64
@@ -23,32 +35,26 @@ PARTITIONS = 64
 
 OLDEST_POSTGRES = 140000
 
+LOCK_WAIT: Final = "80ms"
+"""How long a migration waits for a table at a time. It is tried again, for ``PATIENCE_S``."""
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """``number`` from 1 without gaps; ``text`` the SQL with its placeholders."""
-
-    number: int
-    name: str
-    text: str
-
-    @property
-    def digest(self) -> str:
-        return sha256(self.text.encode()).hexdigest()
-
-
-def migrations() -> list[Migration]:
-    """Every migration of this release, in order."""
-    return sorted(_read(), key=lambda migration: migration.number)
+PATIENCE_S: Final = 300.0
+PAUSE_S: Final = 0.2
 
 
 def migrate(
-    database: Database, *, partitions: int = PARTITIONS, grant_to: tuple[str, ...] = ()
+    database: Database,
+    *,
+    partitions: int = PARTITIONS,
+    grant_to: tuple[str, ...] = (),
+    regardless: bool = False,
 ) -> list[Migration]:
     """Brings the schema to this release and returns what was applied (nothing: it was current).
 
     ``partitions`` counts only for a new namespace. ``grant_to`` names existing roles that get what
-    a service needs. Raises ``SchemaTooNew`` for a schema of a newer release, ``StoreUnavailable``.
+    a service needs. Raises ``SchemaTooNew`` for a schema of a newer release that this code cannot
+    work with, ``StoreUnavailable``, and ``NotAllowed`` while processes live that could not go on
+    with the new schema, unless ``regardless``.
     """
     if not 1 <= partitions <= 1024:
         raise InvalidSetting(f"partitions={partitions}: a namespace has from 1 to 1024 of them")
@@ -60,12 +66,16 @@ def migrate(
         connection.execute("SET lock_timeout = '60s'")
         key = f"{database.namespace}/migrate"
         connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (key,))
-        present = _present(connection, database)
-        _check(present)
-        for migration in migrations():
-            if migration.number not in present:
-                _apply(connection, database, migration)
-                applied.append(migration)
+        _set(connection, "lock_timeout", LOCK_WAIT)
+        present = present_migrations(connection, database)
+        check_admitted(present, migrations())
+        wanted = [migration for migration in migrations() if migration.number not in present]
+        if present and wanted and not regardless:
+            _refuse_to_strand(connection, database, present, wanted)
+        for migration in wanted:
+            _patiently(connection, database, migration)
+            applied.append(migration)
+        _set(connection, "lock_timeout", SESSION["lock_timeout"])
         _create_namespace(connection, database, partitions)
         create_months_ahead(database, connection)
         for role in grant_to:
@@ -81,50 +91,44 @@ def migrate(
 def check_schema(database: Database) -> None:
     """Raises ``SchemaMissing`` or ``SchemaTooNew`` unless this code can work on the schema."""
     with database.connection() as connection:
-        present = _present(connection, database)
-    _check(present)
-    missing = [m.name for m in migrations() if m.number not in present]
-    if missing:
-        what = "no Horolog schema" if not present else f"an older schema (missing: {missing[0]})"
-        raise SchemaMissing(
-            f"the database has {what} under namespace {database.namespace!r}: run `horolog migrate`"
+        present = present_migrations(connection, database)
+    check_admitted(present, migrations())
+    check_complete(present, migrations(), database.namespace)
+
+
+def _refuse_to_strand(
+    connection: Connection, database: Database, present: Applied, wanted: list[Migration]
+) -> None:
+    last = max(wanted, key=lambda migration: migration.admits)
+    older = living_and_older(connection, database, last.admits, max(present))
+    if older:
+        raise NotAllowed(
+            f"migration {last.number} ({last.name}) leaves nothing usable to code that knows less"
+            f" than migration {last.admits}, and such processes live: {', '.join(older)}."
+            " Stop them, migrate, and start them as this release; nothing was changed"
         )
 
 
-def _read() -> Iterator[Migration]:
-    folder = files("horolog.infrastructure.postgres") / "migrations"
-    for file in folder.iterdir():
-        if file.name.endswith(".sql"):
-            number, _, name = file.name.removesuffix(".sql").partition("_")
-            yield Migration(int(number), name, file.read_text())
-
-
-def _present(connection: Connection, database: Database) -> dict[int, str]:
-    found = connection.execute(
-        "SELECT to_regclass(%s)", (f'"{database.namespace}".migrations',)
-    ).fetchone()
-    if found is None or found[0] is None:
-        return {}
-    rows = connection.execute(database.sql("SELECT number, digest FROM :schema.migrations"))
-    return dict(rows.fetchall())
-
-
-def _check(present: dict[int, str]) -> None:
-    known = {migration.number: migration for migration in migrations()}
-    if newer := sorted(present.keys() - known.keys()):
-        raise SchemaTooNew(
-            f"the schema has migration {newer[-1]}, this code knows {len(known)}:"
-            " upgrade horolog on this machine"
-        )
-    for number, digest in present.items():
-        if known[number].digest != digest:
-            raise SchemaTooNew(
-                f"migration {number} ({known[number].name}) was applied with another text:"
-                " the schema was made by a different build of horolog"
-            )
+def _patiently(connection: Connection, database: Database, migration: Migration) -> None:
+    """Applies the migration as soon as its tables can be had within ``LOCK_WAIT``."""
+    until = monotonic() + PATIENCE_S
+    while True:
+        try:
+            _apply(connection, database, migration)
+            return
+        except psycopg.errors.LockNotAvailable as error:
+            if monotonic() > until:
+                raise StoreUnavailable(
+                    f"migration {migration.number} ({migration.name}) could not be applied:"
+                    " some transaction holds its tables all the time; end it, and migrate again"
+                ) from error
+            sleep(PAUSE_S)
 
 
 def _apply(connection: Connection, database: Database, migration: Migration) -> None:
+    if migration.online:
+        _apply_online(connection, database, migration)
+        return
     with connection.transaction():
         connection.execute(
             sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(database.namespace))
@@ -137,12 +141,52 @@ def _apply(connection: Connection, database: Database, migration: Migration) -> 
             )
         )
         connection.execute(database.sql(migration.text), prepare=False)
-        connection.execute(
-            database.sql(
-                "INSERT INTO :schema.migrations (number, name, digest) VALUES (%s, %s, %s)"
-            ),
-            (migration.number, migration.name, migration.digest),
+        _record(connection, database, migration)
+
+
+def _apply_online(connection: Connection, database: Database, migration: Migration) -> None:
+    """Step by step, each a transaction of its own: whoever is killed in between begins again."""
+    _set(connection, "statement_timeout", "0")
+    try:
+        _drop_invalid_indexes(connection, database)
+        for step in migration.steps:
+            statement = database.sql(step.text)
+            while connection.execute(statement, prepare=False).rowcount > 0 and step.repeated:
+                pass
+        with connection.transaction():
+            _record(connection, database, migration)
+    finally:
+        _set(connection, "statement_timeout", SESSION["statement_timeout"])
+
+
+def _set(connection: Connection, name: str, value: str) -> None:
+    connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+
+
+def _record(connection: Connection, database: Database, migration: Migration) -> None:
+    connection.execute(
+        database.sql("ALTER TABLE :schema.migrations ADD COLUMN IF NOT EXISTS admits integer")
+    )
+    connection.execute(
+        database.sql(
+            "INSERT INTO :schema.migrations (number, name, digest, admits) VALUES (%s, %s, %s, %s)"
+        ),
+        (migration.number, migration.name, migration.digest, migration.admits),
+    )
+
+
+def _drop_invalid_indexes(connection: Connection, database: Database) -> None:
+    """What a ``CREATE INDEX CONCURRENTLY`` has left that did not come to its end."""
+    rows = connection.execute(
+        database.sql(
+            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+            " WHERE NOT i.indisvalid AND c.relkind = 'i'"
+            " AND c.relnamespace = :literal::regnamespace"
         )
+    ).fetchall()
+    for (name,) in rows:
+        index = sql.Identifier(database.namespace, name)
+        connection.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(index))
 
 
 def _create_namespace(connection: Connection, database: Database, partitions: int) -> None:

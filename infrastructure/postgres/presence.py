@@ -4,6 +4,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from horolog.infrastructure.postgres.compatibility import known_schema
 from horolog.infrastructure.postgres.database import Database
 
 # The primary key of instances, an unlogged table.
@@ -24,6 +25,7 @@ class PostgresPresence:
         self._database = database
         self._instance = instance
         self._role = role
+        self._schema = known_schema()
         self._announce = database.sql(_ANNOUNCE)
         self._leave = database.sql(_LEAVE)
 
@@ -34,7 +36,7 @@ class PostgresPresence:
                 "instance": self._instance,
                 "role": self._role,
                 "for_s": for_s,
-                "details": Jsonb(details),
+                "details": Jsonb({**details, "schema": self._schema}),
             },
         )
 

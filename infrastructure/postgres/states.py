@@ -9,6 +9,7 @@ from uuid import UUID
 
 from horolog.application.states import DueJob, DueOccurrence
 from horolog.domain.definition import JobDefinition
+from horolog.domain.errors import UnreadableEvent
 from horolog.domain.event import read_event
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState, JobStatus, fold
@@ -211,4 +212,10 @@ def index_occurrence(row: Sequence[Any]) -> OccurrenceState:
 @lru_cache(maxsize=8_192)
 def _definition(text: str) -> JobDefinition:
     """Definitions are immutable and recur with every fire; parsing one costs some 20 µs."""
-    return JobDefinition.model_validate_json(text)
+    try:
+        return JobDefinition.model_validate_json(text)
+    except ValueError as error:
+        raise UnreadableEvent(
+            "a job's definition says what this release does not know (was it written by a newer"
+            f" one?): {error}"
+        ) from error

@@ -26,11 +26,19 @@ F = TypeVar("F", bound=Callable[..., Any])
     "--grant-to", multiple=True, metavar="ROLE",
     help="A Postgres role that gets what a service needs and no more; repeatable.",
 )  # fmt: skip
+@click.option(
+    "--regardless", is_flag=True,
+    help="Also while older processes live that cannot go on with the new schema.",
+)  # fmt: skip
 @at_a_place
 def migrate(
-    place: Place, output: Output, partitions: int | None, grant_to: tuple[str, ...]
+    place: Place,
+    output: Output,
+    partitions: int | None,
+    grant_to: tuple[str, ...],
+    regardless: bool,
 ) -> None:
-    """Create or upgrade the schema; safe to run at once from many places."""
+    """Create or upgrade the schema; safe to run at once from many places, and under load."""
     from horolog.infrastructure.postgres.database import Database
     from horolog.infrastructure.postgres.migrate import PARTITIONS
     from horolog.infrastructure.postgres.migrate import migrate as apply
@@ -39,7 +47,10 @@ def migrate(
     database = Database(settings.database_url(), settings.namespace)
     try:
         applied = apply(
-            database, partitions=PARTITIONS if partitions is None else partitions, grant_to=grant_to
+            database,
+            partitions=PARTITIONS if partitions is None else partitions,
+            grant_to=grant_to,
+            regardless=regardless,
         )
     finally:
         database.close()

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test kill-points lint typecheck bench torture fairness check clean
+.PHONY: help demo test kill-points upgrade lint typecheck bench torture fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -44,6 +44,9 @@ bench: $(STAMP) ## what it costs, beside the limit of the same server in the sam
 SECONDS ?= 600
 torture: $(STAMP) ## real processes and servers under random faults; SECONDS=600, SEED=n
 	@$(BIN)/python -m tests.faults.system.torture --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+upgrade: $(STAMP) ## the release before and this one, side by side over a migration under load
+	@$(BIN)/python -m tests.faults.upgrade.upgrading --seconds $(SECONDS)
 
 fairness: $(STAMP) ## a flood of 100,000 beside single jobs of another tenant (some ten minutes)
 	@$(BIN)/python bench/fairness.py

@@ -32,7 +32,7 @@ from horolog.domain.origin import Origin
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.log_position import log_position
-from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.migrate import check_newest, check_schema
 from horolog.infrastructure.postgres.rebuild.rebuilds import PostgresRebuilds
 from horolog.infrastructure.postgres.rebuild.rows import row_counts
 from horolog.interface.settings import Settings
@@ -95,6 +95,7 @@ class Projections:
         self._rebuilds = PostgresRebuilds(self._database)
         try:
             check_schema(self._database)
+            check_newest(self._database)
         except BaseException:
             self._database.close()
             raise

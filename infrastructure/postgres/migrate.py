@@ -17,12 +17,13 @@ from typing import Final
 import psycopg
 from psycopg import sql
 
-from horolog.domain.errors import InvalidSetting, NotAllowed, StoreUnavailable
+from horolog.domain.errors import InvalidSetting, NotAllowed, SchemaTooNew, StoreUnavailable
 from horolog.domain.ids import partition_stream
 from horolog.infrastructure.postgres.compatibility import (
     Applied,
     check_admitted,
     check_complete,
+    known_schema,
     living_and_older,
     present_migrations,
 )
@@ -94,6 +95,18 @@ def check_schema(database: Database) -> None:
         present = present_migrations(connection, database)
     check_admitted(present, migrations())
     check_complete(present, migrations(), database.namespace)
+
+
+def check_newest(database: Database) -> None:
+    """Raises ``SchemaTooNew`` for a schema of a newer release, also where that admits this code:
+    rows that this code knows in part only may be changed by it, but not made anew."""
+    with database.connection() as connection:
+        newest = max(present_migrations(connection, database))
+    if newest > known_schema():
+        raise SchemaTooNew(
+            f"the schema has migration {newest}, this code knows {known_schema()}: read models are"
+            " verified and rebuilt by the release of the schema"
+        )
 
 
 def _refuse_to_strand(

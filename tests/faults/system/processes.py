@@ -25,13 +25,19 @@ class Process:
 
     @classmethod
     def start(
-        cls, role: str, module: str, arguments: Sequence[str], place: Mapping[str, str], words: Path
+        cls,
+        role: str,
+        module: str,
+        arguments: Sequence[str],
+        place: Mapping[str, str],
+        words: Path,
+        cwd: Path = ROOT,
     ) -> "Process":
         """Runs ``python -m module arguments`` with ``place`` in its environment."""
         with words.open("wb") as sink:
             popen = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
-                cwd=ROOT,
+                cwd=cwd,
                 env=os.environ | place,
                 stdin=subprocess.PIPE,
                 stdout=sink,

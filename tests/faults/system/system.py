@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from nats.js import JetStreamContext
@@ -44,8 +44,8 @@ WORKER: Mapping[str, Any] = {
 PATIENT = Retry(max_attempts=1000, base=0.05, factor=1.5, cap=0.5, jitter=0.5)
 """No number of faults makes a dead letter."""
 
-_EFFECTS = "CREATE TABLE :schema.effects (handler text, key text, attempt int)"
-_ONE_EFFECT = "CREATE UNIQUE INDEX ON :schema.effects (key) WHERE handler = 'idempotent'"
+EFFECTS = "CREATE TABLE :schema.effects (handler text, key text, attempt int)"
+ONE_EFFECT = "CREATE UNIQUE INDEX ON :schema.effects (key) WHERE handler = 'idempotent'"
 
 
 class NotInTime(AssertionError):
@@ -56,7 +56,15 @@ class System:
     """``expected`` is how many occurrences each job has to have had in the end; how many those in
     ``restless`` have, nobody can say."""
 
-    def __init__(self, servers: EmbeddedServers, namespace: str, folder: Path) -> None:
+    def __init__(
+        self,
+        servers: EmbeddedServers,
+        namespace: str,
+        folder: Path,
+        *,
+        prepared: bool = False,
+    ) -> None:
+        """``prepared``: the namespace is there, with the table of effects."""
         endpoints = servers.ensure()
         self.servers = servers
         self.settings = Settings.read(
@@ -64,14 +72,21 @@ class System:
         )
         self.namespace = namespace
         self.database = Database(endpoints.database_url, namespace, size=2)
-        migrate(self.database, partitions=8)
-        self.ask(_EFFECTS)
-        self.ask(_ONE_EFFECT)
+        if not prepared:
+            migrate(self.database, partitions=8)
+            self.ask(EFFECTS)
+            self.ask(ONE_EFFECT)
         self.scheduler = Scheduler(settings=self.settings)
         self.expected: dict[UUID, int] = {}
         self.restless: set[UUID] = set()
         self.processes: list[Process] = []
         self._folder = folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Ends every process that is left."""

@@ -11,6 +11,7 @@ from horolog.infrastructure.postgres import compatibility, migrate, migration_fi
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.migration_files import Migration
 from horolog.infrastructure.postgres.presence import PostgresPresence
+from horolog.interface.projections import Projections
 
 PRESENT = migration_files.migrations()
 LAST = PRESENT[-1].number
@@ -43,6 +44,8 @@ def test_older_code_goes_on_with_a_schema_that_admits_it(
         assert [m.number for m in migrate.migrate(database)] == [LAST + 1]
     migrate.check_schema(database)
     assert migrate.migrate(database) == []
+    with pytest.raises(SchemaTooNew, match="rebuilt by the release of the schema"):
+        Projections(database.url, namespace=database.namespace)
     with Scheduler(database.url, namespace=database.namespace) as scheduler:
         assert scheduler.register("a", schedule=Every(60)).version == 1
 

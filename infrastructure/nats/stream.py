@@ -8,6 +8,7 @@ Everything here is idempotent and safe from many processes at once, and makes an
 deleted: an operator's `nats stream rm`, or a store directory that is gone, costs only time.
 """
 
+import json
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ from horolog.infrastructure.nats.connection import one_line, translated
 log = logging.getLogger("horolog.queue")
 
 _NAME_IN_USE = 10058
+_CONSUMER_IS_THERE = 10148
+"""With other settings than those that were asked for."""
+
 _NEVER = frozenset({_NAME_IN_USE, 10052, 10065})
 """Another stream's: its name, a configuration that cannot become ours, its subjects."""
 
@@ -129,16 +133,17 @@ class ReadyStream:
     async def ensure_queue(self, queue: str, *, keep: bool = False) -> None:
         """Makes the consumer of a queue, and the stream too, if they are not there.
 
-        One that is there gets this process's settings, unless it is to ``keep`` its own.
+        One that is there gets this process's settings, unless it is to ``keep`` its own: then the
+        server itself makes the difference, for between our look and our word another process may
+        have made it with settings that matter to it.
         """
-        if keep and await self.has_queue(queue):
-            return
+        consumer = self._consumer_config(queue)
         with translated(f"making consumer {queue} of {self.name}"):
-            if await self._writes(self._consumer_config(queue)):
+            if await self._writes(consumer, keep=keep):
                 return
         await self.ensure()
         with translated(f"making consumer {queue} of {self.name}"):
-            await self.jetstream.add_consumer(self.name, self._consumer_config(queue))  # pyright: ignore[reportUnknownMemberType]
+            await self._write(consumer, keep=keep)
 
     async def drop_if_lost(self) -> bool:
         """Whether the stream's files were gone, so that it was deleted, to be made anew.
@@ -156,10 +161,10 @@ class ReadyStream:
                 return not await self._writes(info.config)
         return False
 
-    async def _writes(self, consumer: ConsumerConfig) -> bool:
+    async def _writes(self, consumer: ConsumerConfig, *, keep: bool = False) -> bool:
         """Writes a consumer; ``False`` where there is no stream, or was none any more on disk."""
         try:
-            await self.jetstream.add_consumer(self.name, consumer)  # pyright: ignore[reportUnknownMemberType]
+            await self._write(consumer, keep=keep)
         except NotFoundError:
             return False
         except ServerError as error:
@@ -170,6 +175,24 @@ class ReadyStream:
                 await self.jetstream.delete_stream(self.name)
             return False
         return True
+
+    async def _write(self, consumer: ConsumerConfig, *, keep: bool) -> None:
+        """Writes a consumer; one that is there is left as it is, where it is to be kept."""
+        if not keep:
+            await self.jetstream.add_consumer(self.name, consumer)  # pyright: ignore[reportUnknownMemberType]
+            return
+        subject = f"$JS.API.CONSUMER.CREATE.{self.name}.{consumer.name}.{consumer.filter_subject}"
+        # The client has no call that only creates.
+        request = {"stream_name": self.name, "config": consumer.as_dict(), "action": "create"}
+        try:
+            await self.jetstream._api_request(  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+                subject,
+                json.dumps(request).encode(),
+                timeout=self.jetstream._timeout,  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            )
+        except APIError as error:
+            if error.err_code != _CONSUMER_IS_THERE:
+                raise
 
     async def has_queue(self, queue: str) -> bool:
         """Whether the consumer exists: a pull on a missing one only times out."""

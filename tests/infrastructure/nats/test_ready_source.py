@@ -30,9 +30,21 @@ async def test_a_consumer_that_a_scanner_made_gets_the_workers_ack_wait(
     pulling = asyncio.create_task(source.pull(1))
     try:
         assert await ack_wait_s(scanner) == 3
+        # Somebody deletes it, and worker and scanner make it anew at once.
+        await jetstream.delete_consumer(scanner.name, "a")
+        async with asyncio.timeout(20):
+            while await made_by_the_scanner(scanner) != 3:
+                await asyncio.sleep(0.01)
+        for _ in range(20):
+            assert await made_by_the_scanner(scanner) == 3, "what is there is kept"
     finally:
         pulling.cancel()
         await source.close()
+
+
+async def made_by_the_scanner(scanner: ReadyStream) -> float | None:
+    await scanner.ensure_queue("a", keep=True)
+    return await ack_wait_s(scanner)
 
 
 async def ack_wait_s(stream: ReadyStream) -> float | None:

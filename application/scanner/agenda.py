@@ -10,18 +10,31 @@ holds enough are passed over, but for the first entry of one that was empty (see
 An entry that is being claimed is known too: the sweep, which reads rows that are not claimed yet,
 does not bring it in a second time, and news that arrives about it meanwhile is kept until the claim
 is settled.
+
+What is due and waits is bounded. Beyond the bound a queue that has its share of it already gets
+only the first entries of small flows; the rest is left behind in the index, in its order, and
+fetched from there when the queue runs short of entries. So a queue that nobody works at, however
+long, takes neither the memory nor the place of the others, nor does a tenant's flood.
 """
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable
 from uuid import UUID
 
+from horolog.application.scanner.left_behind import LeftBehind
 from horolog.application.scanner.wheel import Entry, Wheel
 
 _Flow = tuple[int, str, str]
 """Partition, queue, tenant; within one priority."""
 
 AMPLE = 1 << 30
+
+SMALL = 1_000
+"""A flow is small that has less than the bound divided by this, or nothing."""
+
+FOR_SMALL = 1.25
+"""How far the bound is exceeded for small flows; for those that have nothing, by as much again as
+it is."""
 
 Room = Callable[[str, bool], int]
 """How many more runs a ready queue may be given: of anybody, or of somebody who has none yet."""
@@ -133,7 +146,9 @@ class Agenda:
         self._levels: dict[int, _Level] = {}
         self._queued: set[UUID] = set()
         self._counts: dict[int, Counter[str]] = {}
+        self._of_queue: Counter[str] = Counter()
         self._in_hand: dict[UUID, Entry | None] = {}
+        self.left_behind = LeftBehind()
 
     def __len__(self) -> int:
         return len(self.wheel) + len(self._queued) + len(self._in_hand)
@@ -175,8 +190,6 @@ class Agenda:
             if kept is None or entry.due_us < kept.due_us:
                 self._in_hand[entry.id] = entry
             return True
-        if len(self._queued) >= self._capacity:
-            return False
         return self.wheel.add(entry)
 
     def release(self, now_us: int) -> None:
@@ -197,9 +210,10 @@ class Agenda:
             drawn += level.draw(limit - len(drawn), partitions, rooms)
         self._levels = {p: level for p, level in self._levels.items() if level.turn}
         for entry in drawn:
-            self._queued.discard(entry.id)
             self._in_hand[entry.id] = None
-            self._count(entry, -1)
+        self._queued.difference_update(entry.id for entry in drawn)
+        for (partition, queue), count in Counter((e.partition, e.queue) for e in drawn).items():
+            self._count(partition, queue, -count)
         return drawn
 
     def settle(self, entries: Iterable[Entry]) -> None:
@@ -215,23 +229,67 @@ class Agenda:
             return 0
         return self.wheel.next_due()
 
+    def run_short(self) -> list[tuple[str, int]]:
+        """Queues with room, and the partitions of which little is left here for them and more is in
+        the index."""
+        few = max(1, self._share // (2 * max(1, len(self._counts))))
+        return [
+            (queue, partition)
+            for queue, partitions in self.left_behind.rows.items()
+            if not queue or self._room(queue, False) > 0
+            for partition in partitions
+            if self._counts.get(partition, _NOTHING)[queue] < few
+        ]
+
     def forget(self, partition: int) -> None:
         """Everything of a partition that is led no more."""
         self.wheel.remove_partition(partition)
         for level in self._levels.values():
             self._queued.difference_update(entry.id for entry in level.forget(partition))
-        self._counts.pop(partition, None)
+        self._of_queue -= self._counts.pop(partition, _NOTHING)
+        self.left_behind.forget(partition)
 
     def _enqueue(self, entry: Entry) -> None:
+        if not self._has_a_place(entry):
+            self.left_behind.note(entry)
+            return
         level = self._levels.get(entry.priority)
         if level is None:
             level = self._levels[entry.priority] = _Level()
         level.put(entry)
         self._queued.add(entry.id)
-        self._count(entry, 1)
+        self._count(entry.partition, entry.queue, 1)
 
-    def _count(self, entry: Entry, change: int) -> None:
-        counts = self._counts.setdefault(entry.partition, Counter())
-        counts[entry.queue] += change
-        if not counts[entry.queue]:
-            del counts[entry.queue]
+    def _has_a_place(self, entry: Entry) -> bool:
+        """Whether it is taken in, however much is here already."""
+        queued = len(self._queued)
+        if queued < self._capacity and not self.left_behind.rows:
+            return True
+        first = self.left_behind.first(entry.partition, (entry.queue,))
+        if queued < self._capacity and (first is None or entry <= first):
+            return True
+        if queued >= 2 * self._capacity:
+            return False
+        level = self._levels.get(entry.priority)
+        flow = None if level is None else level.flows.get(entry[2:5])
+        if not flow:
+            return True
+        if len(flow) < self._capacity // SMALL and queued < self._capacity * FOR_SMALL:
+            return True
+        return first is None and self._of_queue[entry.queue] < self._share
+
+    @property
+    def _share(self) -> int:
+        """How much a queue may have here, where all together have more than there is room for."""
+        return self._capacity // max(1, len(self._of_queue))
+
+    def _count(self, partition: int, queue: str, change: int) -> None:
+        self._of_queue[queue] += change
+        if not self._of_queue[queue]:
+            del self._of_queue[queue]
+        counts = self._counts.get(partition)
+        if counts is None:
+            counts = self._counts[partition] = Counter()
+        counts[queue] += change
+        if not counts[queue]:
+            del counts[queue]

@@ -72,7 +72,7 @@ def assemble(
     territory = Territory(instance)
     wheel = Wheel(tick_us=round(settings.tick_s * 1e6), capacity=settings.wheel_capacity)
     headroom = Headroom(settings, clock)
-    agenda = Agenda(wheel, room=headroom.room, capacity=settings.wheel_capacity)
+    agenda = Agenda(wheel, room=headroom.room, capacity=settings.due_capacity)
     lanes = WaitingLanes()
     progress = Progress()
     outbox = Outbox(settings, progress)

@@ -6,9 +6,9 @@ workers take within a moment (``ahead_s``) at their present pace, and the rest w
 where each tenant has its turn.
 
 What lies in a queue is what was not delivered when its consumer was last looked at, and what was
-claimed since. A queue that was filled to its bound is closed until half of that has been taken, so
-that claims come in batches; somebody's first run passes all the same, up to half as much again. The
-bound follows the pace at which messages are taken; a queue found empty was given too little, and
+claimed since. A queue that was filled to its bound is closed until a part of that has been taken,
+so that claims come in batches; somebody's first run passes all the same, up to half as much again.
+The bound follows the pace at which runs are taken; a queue found empty was given too little, and
 its bound doubles. So it finds its size within some looks after any change, and while no worker
 takes anything next to nothing is claimed in vain.
 
@@ -36,6 +36,10 @@ LOOK_S = 0.03
 LONGEST_LOOK_S = 0.5
 """The same where nothing is taken from it."""
 
+REFILL = 0.75
+"""A closed queue is opened when so much of its bound is left: more, and batches are small; less,
+and workers may run short before the next batch arrives."""
+
 PACE_S = 1.0
 """Over how long the pace is measured: messages are taken in bursts."""
 
@@ -56,34 +60,54 @@ class SeesDepths(Protocol):
 
 @dataclass(slots=True)
 class _Queue:
-    """``waiting`` are the runs at the last look, ``given`` those claimed since; ``sizes`` how many
-    runs the last messages had."""
+    """``waiting`` are the runs at the last look, ``given`` those claimed since. ``sizes`` is how
+    many runs each message of ours has that is not known to be delivered, ``taken`` when how many
+    had been, in all."""
 
     bound: float
     waiting: int = 0
     given: int = 0
     reserved: int = 0
     closed: bool = False
-    delivered: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
+    delivered: int | None = None
+    taken: deque[tuple[float, float]] = field(default_factory=deque[tuple[float, float]])
     next_look: float = 0.0
     pause_s: float = LOOK_S
-    sizes: deque[int] = field(default_factory=lambda: deque[int](maxlen=256))
+    sizes: deque[int] = field(default_factory=lambda: deque[int](maxlen=20_000))
+    mean_size: float = 1.0
 
     @property
     def outstanding(self) -> int:
         return self.waiting + self.given + self.reserved
 
     @property
-    def mean_size(self) -> float:
-        return sum(self.sizes) / len(self.sizes) if self.sizes else 1.0
-
-    @property
     def pace(self) -> float:
         """Runs taken a second, of late."""
-        if len(self.delivered) < 2:
+        if len(self.taken) < 2:
             return 0.0
-        (began, first), (ended, last) = self.delivered[0], self.delivered[-1]
-        return max(0, last - first) * self.mean_size / max(ended - began, 1e-3)
+        (began, first), (ended, last) = self.taken[0], self.taken[-1]
+        return (last - first) / max(ended - began, 1e-3)
+
+    def look(self, depth: Depth, now: float) -> int:
+        """Takes in what the consumer says; how many messages it delivered since.
+
+        Messages are counted there and runs wanted here. Ours are delivered in their order; those of
+        other leaders are taken to be like ours.
+        """
+        messages = 0 if self.delivered is None else max(0, depth.delivered - self.delivered)
+        ours = [self.sizes.popleft() for _ in range(min(messages, len(self.sizes)))]
+        if ours:
+            self.mean_size = sum(ours) / len(ours)
+        before = self.taken[-1][1] if self.taken else 0.0
+        self.taken.append((now, before + messages * self.mean_size))
+        while len(self.taken) > 2 and self.taken[1][0] <= now - PACE_S:
+            self.taken.popleft()
+        self.delivered = depth.delivered
+        while len(self.sizes) > depth.waiting:
+            self.sizes.popleft()
+        mean = sum(self.sizes) / len(self.sizes) if self.sizes else self.mean_size
+        self.waiting = round(depth.waiting * mean)
+        return messages
 
 
 class Headroom:
@@ -160,29 +184,26 @@ class Headroom:
         ``unpublished_before``: claims that were on their way when the look began.
         """
         state, now = self._queues[queue], self._clock.monotonic()
-        taken = depth.delivered - state.delivered[-1][1] if state.delivered else 0
-        state.delivered.append((now, depth.delivered))
-        while len(state.delivered) > 2 and state.delivered[1][0] <= now - PACE_S:
-            state.delivered.popleft()
-        state.waiting = round(depth.waiting * state.mean_size) + unpublished_before
+        taken = state.look(depth, now)
+        state.waiting += unpublished_before
         state.given -= given_before
         self._size(state)
         moved = taken > 0 or state.waiting == 0
         state.pause_s = LOOK_S if moved else min(LONGEST_LOOK_S, state.pause_s * 2)
         state.next_look = now + state.pause_s
-        if state.closed and state.outstanding <= state.bound / 2:
+        if state.closed and state.outstanding <= state.bound * REFILL:
             state.closed = False
             return True
         return False
 
     def _size(self, state: _Queue) -> None:
-        if len(state.delivered) < 2:
+        if len(state.taken) < 2:
             return
         wanted = state.pace * self._settings.ahead_s
         if state.waiting == 0:
             # Given too little, it had no chance to show its pace.
             grown = state.bound * 2 if state.closed else state.bound
-            bound = min(grown, max(state.bound * 0.9, 2 * wanted))
+            bound = min(grown, max(state.bound * 0.9, 1.5 * wanted))
         else:
             bound = max(wanted, state.bound * 0.8)
         state.bound = min(MOST, max(LEAST, bound))

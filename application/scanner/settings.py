@@ -42,8 +42,9 @@ class ScannerSettings(BaseModel):
     """The width of the wheel's finest slot. Finer or coarser changes its cost, not its answers."""
 
     wheel_capacity: Count = 200_000
-    """The most entries in memory (about 300 bytes each). Fewer: what lies further ahead is read
-    again when it comes near. More: memory."""
+    """The most entries ahead of their time in memory (about 300 bytes each); half as many may be
+    due and wait for their queue. Fewer: what lies further ahead, or further back in a queue, is
+    read again when its time comes. More: memory."""
 
     read_batch: Count = 5_000
     """The most index rows in one query, over all partitions."""
@@ -67,7 +68,7 @@ class ScannerSettings(BaseModel):
     max_unpublished_bytes: Count = 8_000_000
     """The same bound for the size of those runs; one may exceed it."""
 
-    ahead_s: Annotated[float, Field(gt=0, le=60)] = 0.5
+    ahead_s: Annotated[float, Field(gt=0, le=60)] = 0.8
     """How much work may lie in a ready queue, in seconds of its workers' present pace. Shorter: who
     comes next waits behind less of a flood. Longer: workers are never short of work between two
     looks at the queue."""
@@ -114,6 +115,11 @@ class ScannerSettings(BaseModel):
     def renew_s(self) -> float:
         """How often leases are renewed."""
         return self.lease_s / RENEWALS_PER_LEASE
+
+    @property
+    def due_capacity(self) -> int:
+        """How much may be due and wait in memory, beside the wheel; at times twice as much."""
+        return max(1, self.wheel_capacity // 2)
 
     @property
     def near_s(self) -> float:

@@ -5,12 +5,17 @@ beginning: so a row that no notification told of is found before its time, or at
 after it was written. Behind that, once, the rest of the horizon, so that a burst at one instant is
 in memory when it comes. A page that comes back full is gone on from behind its last row, as soon as
 what it brought has been claimed: a backlog of any size passes through in pages, and rows that
-cannot be claimed yet (an overlap that has to wait) do not stand in the way of those behind them.
+cannot be claimed yet (an overlap that has to wait, a queue that nobody works at) do not stand in
+the way of those behind them.
+
+Of a queue that is full only so much is kept in memory. What a pass leaves behind is fetched when the
+queue has been worked off so far: from the first row left behind up to the next one.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 from uuid import UUID
 
 from horolog.application.scanner.agenda import Agenda
@@ -26,6 +31,9 @@ BEGINNING = -(1 << 61)
 """Earlier than any due time, in microseconds since 1970."""
 
 SMALLEST_PAGE = 16
+
+MOST_AT_ONCE = 500
+"""Rows that are taken in without letting anybody else do anything."""
 
 BUSY = 0.2
 """The most of its time that is spent with passes from the beginning, as a fraction."""
@@ -49,14 +57,24 @@ class ReadsIndex(Protocol):
         ...
 
 
+Key = tuple[int, UUID]
+"""A place in the order of the index; reading goes on behind it."""
+
+Kind = Literal["near", "behind", "far"]
+
+
 @dataclass(slots=True)
 class _Reading:
     """How far a partition was read. ``near``: the key at which a pass goes on, ``None`` between
-    passes. ``far``: the key up to which the rest of the horizon was read. ``rereads`` counts what
-    was told meanwhile: a page that was asked for before that does not move the keys on."""
+    passes. ``far``: the key up to which the rest of the horizon was read. ``behind``: the key from
+    which more is fetched for the queues ``short``, ``None`` where they have enough. ``rereads``
+    counts what was told meanwhile: a page that was asked for before that does not move the keys on.
+    """
 
-    near: tuple[int, UUID] | None
-    far: tuple[int, UUID]
+    near: Key | None
+    far: Key
+    behind: Key | None = None
+    short: set[str] = field(default_factory=set[str])
     rereads: int = 0
 
 
@@ -101,28 +119,30 @@ class Sweep:
             self._next_pass = now + max(self._settings.sweep_s, self._spent_s / BUSY)
             self._spent_s = 0.0
             self._start_pass()
-        near, far = self._wanted()
-        if near or far:
-            await self._read(near, far)
-            near, far = self._wanted()
-        if near or far:
-            return 0.0
+        self._fetch_more()
+        if wanted := self._wanted():
+            await self._read(wanted)
+            if self._wanted():
+                return 0.0
         return max(0.0, self._next_pass - self._clock.monotonic())
 
     @property
     def unfinished(self) -> bool:
         """Whether a pass goes on as soon as what it brought so far has been claimed."""
-        return any(reading.near is not None for reading in self._readings.values())
+        return any(
+            reading.near is not None or reading.behind is not None
+            for reading in self._readings.values()
+        )
 
     def reread(self, partition: int, due_us: int) -> None:
         """Rows of the partition were written, from ``due_us`` on, of which we only know that."""
         reading = self._readings.get(partition)
         if reading is None:
             return
-        if due_us < self._near_until():
-            reading.near = (BEGINNING, FIRST)
-        if due_us < reading.far[0]:
-            reading.far = (due_us, FIRST)
+        near_until, since = self._near_until(), (due_us, FIRST)
+        if due_us < near_until and (reading.near is None or since < reading.near):
+            reading.near = since
+        reading.far = min(reading.far, max(since, (near_until, FIRST)))
         reading.rereads += 1
 
     def hear(self, entry: Entry) -> None:
@@ -156,64 +176,92 @@ class Sweep:
                 if since < reading.far[0]:
                     reading.far = (since, FIRST)
 
-    def _wanted(self) -> tuple[list[Range], list[Range]]:
+    def _wanted(self) -> list[tuple[Kind, Range]]:
         """The ranges to read now: near ones of partitions that run out of due entries, far ones
         while there is room."""
         near_until = self._near_until()
         horizon = self._time.now_us() + int(self._settings.horizon_s * 1e6)
         enough = max(SMALLEST_PAGE, self._settings.claim_batch // max(1, len(self._readings)))
-        near = [
-            Range(partition, *reading.near, near_until)
-            for partition, reading in self._readings.items()
-            if reading.near is not None and self._agenda.ready_in(partition) < enough
-        ]
         # Far ranges are extended a sweep's length at a time, not with every step.
         stride = int(self._settings.sweep_s * 1e6)
-        far = [
-            Range(partition, *reading.far, horizon)
-            for partition, reading in self._readings.items()
-            if reading.far[0] + stride <= horizon and self._room()
-        ]
-        return near, far
+        room = self._room()
+        wanted: list[tuple[Kind, Range]] = []
+        for partition, reading in self._readings.items():
+            if reading.behind is not None:
+                wanted.append(("behind", Range(partition, *reading.behind, near_until)))
+            elif reading.near is not None and self._agenda.ready_in(partition) < enough:
+                wanted.append(("near", Range(partition, *reading.near, near_until)))
+            if room and reading.far[0] + stride <= horizon:
+                wanted.append(("far", Range(partition, *reading.far, horizon)))
+        return wanted
 
-    async def _read(self, near: list[Range], far: list[Range]) -> None:
-        limit = max(SMALLEST_PAGE, self._settings.read_batch // (len(near) + len(far)))
+    async def _read(self, wanted: list[tuple[Kind, Range]]) -> None:
+        limit = max(SMALLEST_PAGE, self._settings.read_batch // len(wanted))
         asked = {partition: reading.rereads for partition, reading in self._readings.items()}
         began = self._clock.monotonic()
-        pages = await self._index.fires([*near, *far], limit)
+        pages = await self._index.fires([span for _, span in wanted], limit)
         self._signals.emit("swept")
-        for number, (span, page) in enumerate(zip([*near, *far], pages, strict=True)):
+        at_once = 0
+        for (kind, span), page in zip(wanted, pages, strict=True):
+            at_once += len(page)
+            if at_once > MOST_AT_ONCE:
+                at_once = 0
+                await asyncio.sleep(0)  # what is due meanwhile is claimed between two pages
             reading = self._readings.get(span.partition)
             if reading is None:
                 continue
             taken = self._take(page)
             self.taken += taken
-            if reading.rereads != asked[span.partition]:
+            if reading.rereads != asked.get(span.partition):
                 continue
             more = taken == len(page) == limit
-            if number < len(near):
+            if kind == "near":
                 # Where there was no room the pass ends; the next one brings the rest.
                 reading.near = _key(page[-1]) if more else None
+            elif kind == "behind":
+                reading.behind = _key(page[-1]) if more and self._lacks(span, page[-1]) else None
             elif taken < len(page):
                 reading.far = _key(page[taken - 1]) if taken else reading.far
             else:
                 reading.far = _key(page[-1]) if more else (span.until_us, LAST)
-        self._agenda.release(self._time.now_us())
         self._spent_s += self._clock.monotonic() - began
 
-    def _take(self, page: list[Entry]) -> int:
+    def _fetch_more(self) -> None:
+        """What was left behind of queues that have been worked off."""
+        for queue, partition in self._agenda.run_short():
+            first = self._agenda.left_behind.fetch(queue, partition)
+            reading = self._readings.get(partition)
+            if reading is None:
+                continue
+            since = (first.due_us, UUID(int=first.id.int - 1) if first.id.int else first.id)
+            if reading.behind is None:
+                reading.behind, reading.short = since, {queue}
+            else:
+                reading.behind = min(reading.behind, since)
+                reading.short.add(queue)
+
+    def _lacks(self, span: Range, last: Entry) -> bool:
+        """Whether nothing up to this row was left behind of the queues that it was read for."""
+        short = self._readings[span.partition].short
+        first = self._agenda.left_behind.first(span.partition, short)
+        return first is None or first > last
+
+    def _take(self, page: Iterable[Entry]) -> int:
         """How many entries of the page there was room for."""
-        for number, entry in enumerate(page):
+        taken = 0
+        for entry in page:
             if not self._agenda.add(entry):
-                return number
-        return len(page)
+                break
+            taken += 1
+        self._agenda.release(self._time.now_us())
+        return taken
 
     def _near_until(self) -> int:
         return self._time.now_us() + int(self._settings.near_s * 1e6)
 
     def _room(self) -> bool:
-        return len(self._agenda) < self._settings.wheel_capacity * 3 // 4
+        return len(self._agenda.wheel) < self._settings.wheel_capacity * 3 // 4
 
 
-def _key(entry: Entry) -> tuple[int, UUID]:
+def _key(entry: Entry) -> Key:
     return entry.due_us, entry.id

@@ -65,10 +65,13 @@ class PostgresDueIndex:
         self._waiting_lanes = database.sql(_WAITING_LANES)
 
     async def fires(self, ranges: Sequence[Range], limit: int) -> list[list[Entry]]:
+        # Also the unpacking: thousands of rows would keep the loop from what is due.
+        return await self._thread.call(self._read_fires, ranges, limit)
+
+    def _read_fires(self, ranges: Sequence[Range], limit: int) -> list[list[Entry]]:
         pages: list[list[Entry]] = [[] for _ in ranges]
-        params = (*_packed(ranges), limit)
         rows: list[tuple[int, int, UUID, str, str, int]]
-        rows = await self._thread.call(self._database.query, self._fires, params)
+        rows = self._database.query(self._fires, (*_packed(ranges), limit))
         for number, due_us, identity, queue, tenant, priority in rows:
             partition = ranges[number - 1].partition
             # Many entries have the same of few queues and tenants: each is kept once.

@@ -63,7 +63,8 @@ _DUE = f"""
     JOIN :schema.next_runs r ON r.id = wanted.id
     JOIN :schema.jobs j ON j.id = r.job_id
     LEFT JOIN :schema.next_runs n ON n.id = r.job_id AND r.kind <> 'job'
-    LEFT JOIN :schema.queue_limits q ON q.queue = j.queue
+    LEFT JOIN LATERAL (SELECT * FROM :schema.queue_limits x WHERE x.queue = j.queue OFFSET 0) q
+        ON true
     ORDER BY r.due_at, r.id
 """
 

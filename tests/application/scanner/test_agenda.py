@@ -160,10 +160,46 @@ def test_the_first_of_somebody_new_passes_where_a_queue_is_full() -> None:
     assert (len(agenda), agenda.ready) == (0, 0)
 
 
-def test_more_than_it_may_hold_is_left_in_the_index() -> None:
-    agenda = Agenda(Wheel(), room=Rooms(default=0), capacity=10)
-    for number in range(10):
+def test_more_than_it_may_hold_is_left_in_the_index_and_asked_for_when_it_is_worked_off() -> None:
+    rooms = Rooms(default=0)
+    agenda = Agenda(Wheel(), room=rooms, capacity=10)
+    for number in range(30):
         assert agenda.add(of("k", number, number))
     agenda.release(100)
-    assert not agenda.add(of("k", 50, 50))
-    assert agenda.add(of("k", 1, 1)), "what is known already is no more than it was"
+    assert agenda.waiting == 10
+    assert agenda.left_behind.first(0, ["default"]) == of("k", 10, 10)
+    assert agenda.run_short() == [], "the queue is full"
+    rooms.rooms["default"] = 6
+    assert agenda.run_short() == [], "and there is something for it"
+    agenda.draw(100, 50, {0})
+    assert agenda.run_short() == [("default", 0)]
+    assert agenda.left_behind.fetch("default", 0) == of("k", 10, 10)
+    assert agenda.run_short() == []
+
+
+def test_a_queue_that_nobody_works_at_leaves_the_others_and_newcomers_their_place() -> None:
+    agenda = Agenda(Wheel(), room=Rooms(dead=0, live=0), capacity=100)
+
+    def add(queue: str, tenant: str, begin: int, count: int) -> int:
+        before = agenda.waiting
+        for number in range(begin, begin + count):
+            agenda.add(Entry(number, UUID(int=number), 0, queue, tenant))
+        agenda.release(1 << 40)
+        return agenda.waiting - before
+
+    assert add("dead", "k", 1, 10_000) == 100
+    assert add("live", "k", 20_000, 10_000) == 50
+    assert add("dead", "another", 40_000, 10) == 1, "its first, and no more"
+    assert sum(add("dead", f"k{number}", 50_000 + number, 1) for number in range(100)) == 49
+    agenda.forget(0)
+    assert (agenda.waiting, len(agenda)) == (0, 0)
+
+
+def test_a_small_tenant_beside_a_flood_keeps_more_than_one_entry_where_there_is_memory() -> None:
+    agenda = Agenda(Wheel(), room=Rooms(default=0), capacity=10_000)
+    for number in range(20_000):
+        agenda.add(of("kflood", number, number))
+    for number in range(20_000, 20_050):
+        agenda.add(of("ksmall", number, number))
+    agenda.release(1 << 40)
+    assert agenda.waiting == 10_000 + 10

@@ -35,8 +35,8 @@ class Index:
         self.rows: dict[UUID, Entry] = {}
         self.queries: list[int] = []
 
-    def put(self, due_s: float, number: int, partition: int = 0) -> Entry:
-        entry = Entry(int(due_s * 1e6), UUID(int=number), partition)
+    def put(self, due_s: float, number: int, partition: int = 0, queue: str = "") -> Entry:
+        entry = Entry(int(due_s * 1e6), UUID(int=number), partition, queue)
         self.rows[entry.id] = entry
         return entry
 
@@ -61,7 +61,12 @@ class World:
         self.time = DatabaseTime(self.clock)
         self.time.observe(NOW_S, NOW_S, int(NOW_S * 1e6))
         self.territory = Territory("me")
-        self.agenda = Agenda(Wheel(capacity=settings.wheel_capacity))
+        self.rooms: dict[str, int] = {}
+        self.agenda = Agenda(
+            Wheel(capacity=settings.wheel_capacity),
+            room=lambda queue, first: self.rooms.get(queue, 1_000),
+            capacity=settings.due_capacity,
+        )
         self.index = Index()
         self.settings = settings
         self.sweep = Sweep(
@@ -142,6 +147,53 @@ async def test_rows_that_cannot_be_claimed_do_not_stand_in_the_way() -> None:
             return
         assert {entry.id for entry in drawn} <= stuck
     raise AssertionError("the row behind the stuck ones was not reached")
+
+
+async def test_a_queue_that_nobody_works_at_hides_nothing_behind_it() -> None:
+    """However much of it is due, and however little memory there is."""
+    world = World(ScannerSettings(claim_batch=50, read_batch=200, wheel_capacity=400), partitions=4)
+    world.rooms = {"dead": 0}
+    for number in range(6_000):
+        world.index.put(NOW_S - 900, number, number % 4, "dead")
+    for number in range(6_000, 7_000):
+        world.index.put(NOW_S - 600, number, number % 4, "live")
+    claimed: list[Entry] = []
+    passes_s = 0.0
+    while len(claimed) < 1_000:
+        pause = await world.sweep.step()
+        assert world.agenda.waiting <= 2 * world.settings.due_capacity
+        # The workers take 50 and then have enough for a while.
+        world.rooms["live"] = 1_000 if len(world.index.queries) % 3 else 0
+        claimed += world.claim(50)
+        world.clock.at += pause or 0.01
+        passes_s += pause
+        assert len(world.index.queries) < 2_000
+    assert {entry.queue for entry in claimed} == {"live"}
+    # Gone through once from the beginning for each sweep; what is fetched later is fetched there.
+    passes = 1 + (world.clock.at - NOW_S) / world.settings.sweep_s
+    assert sum(world.index.queries) <= 7_000 * passes + 2 * 1_000
+    soon = world.index.put(world.clock.at + 10, 30_000, 1, "live")
+    while not world.claim():
+        world.clock.at += min(await world.sweep.step() or 0.01, 0.05)
+        assert world.clock.at < soon.due_us / 1e6 + 0.2, "what comes due later comes in time"
+
+
+async def test_a_backlog_larger_than_memory_is_worked_off_in_order() -> None:
+    world = World(ScannerSettings(claim_batch=50, read_batch=200, wheel_capacity=400), partitions=4)
+    for number in range(5_000):
+        world.index.put(NOW_S - 10_000 + number, number, number % 4, "slow")
+    claimed: list[Entry] = []
+    for turn in range(10_000):
+        world.rooms["slow"] = 1_000 if turn % 3 == 0 else 0
+        pause = await world.sweep.step()
+        claimed += world.claim(50)
+        world.clock.at += min(pause, 0.05) or 0.01
+        if len(claimed) == 5_000:
+            break
+    assert len(claimed) == 5_000
+    order = [entry.due_us for entry in claimed if entry.partition == 1]
+    assert order == sorted(order)
+    assert sum(world.index.queries) < 20 * 5_000
 
 
 async def test_a_burst_at_one_instant_is_in_memory_before_it_comes() -> None:

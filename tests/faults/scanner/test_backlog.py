@@ -28,6 +28,19 @@ async def test_a_backlog_of_twenty_thousand_is_drained_in_bounded_batches(
     assert len(await stage.queued()) == 20_001
 
 
+async def test_a_queue_without_workers_hides_nothing_and_takes_no_more_than_its_memory(
+    stage: "Stage",
+) -> None:
+    stage.register(3_000, in_s=-5, queue="dead")
+    live = stage.register(10, in_s=-1, queue="live")
+    settings: dict[str, Any] = {"wheel_capacity": 400, "ahead_first": 20, "read_batch": 500}
+    async with stage.scanner(**settings) as signals:
+        await stage.until(lambda: live <= stage.claimed_jobs(), 5)
+        late = stage.register(5, in_s=1, queue="live")
+        await stage.until(lambda: late <= stage.claimed_jobs(), 2)
+        assert signals.counts["claimed"] < 100, "what nobody takes is not claimed in vain"
+
+
 async def test_idle_it_asks_twice_a_second_at_most_and_hardly_computes(
     stage: "Stage", monkeypatch: pytest.MonkeyPatch
 ) -> None:

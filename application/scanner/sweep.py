@@ -8,8 +8,8 @@ what it brought has been claimed: a backlog of any size passes through in pages,
 cannot be claimed yet (an overlap that has to wait, a queue that nobody works at) do not stand in
 the way of those behind them.
 
-Of a queue that is full only so much is kept in memory. What a pass leaves behind is fetched when the
-queue has been worked off so far: from the first row left behind up to the next one.
+Of a queue that is full only so much is kept in memory. What a pass leaves behind is fetched when
+the queue has been worked off so far: from the first row left behind up to the next one.
 """
 
 import asyncio

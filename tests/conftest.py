@@ -27,7 +27,9 @@ from horolog.infrastructure.embedded import EmbeddedServers
 for directory in directories:
     if directory.exists():
         try:
-            EmbeddedServers(directory / "home").stop()
+            servers = EmbeddedServers(directory / "home")
+            servers.stop_postgres("immediate")
+            servers.stop()
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 """
@@ -67,6 +69,9 @@ class TemporaryHomes:
             servers.ensure()
             yield servers
         finally:
+            # Nobody reads it again: the checkpoint of a clean stop would be for nothing, and takes
+            # a minute after a whole suite.
+            servers.stop_postgres("immediate")
             servers.stop()
             shutil.rmtree(directory, ignore_errors=True)  # the cleaner tries again
 

@@ -28,8 +28,7 @@ for directory in directories:
     if directory.exists():
         try:
             servers = EmbeddedServers(directory / "home")
-            servers.stop_postgres("immediate")
-            servers.stop()
+            servers.stop("immediate")
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 """
@@ -71,8 +70,7 @@ class TemporaryHomes:
         finally:
             # Nobody reads it again: the checkpoint of a clean stop would be for nothing, and takes
             # a minute after a whole suite.
-            servers.stop_postgres("immediate")
-            servers.stop()
+            servers.stop("immediate")
             shutil.rmtree(directory, ignore_errors=True)  # the cleaner tries again
 
     def close(self) -> None:

@@ -76,8 +76,11 @@ class EmbeddedServers:
                 return None
             return self._endpoints()
 
-    def stop(self) -> None:
-        """Stop both, for every process that uses them; nothing if they do not run."""
+    def stop(self, mode: StopMode = "fast") -> None:
+        """Stop both, for every process that uses them; nothing if they do not run.
+
+        ``mode`` is Postgres': ``immediate`` is for a home that nobody will read again.
+        """
         with _translated(self._home):
             if not self._home.exists:  # nor a lock; but ghosts, if it was removed under them
                 self._nats.stop()
@@ -85,7 +88,7 @@ class EmbeddedServers:
                 return
         with self._alone():
             self._nats.stop()
-            self._postgres.stop()
+            self._postgres.stop(mode)
 
     def start_postgres(self) -> None:
         """Start Postgres alone, if it does not run, and wait for it."""

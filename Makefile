@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test kill-points upgrade lint typecheck bench torture fairness check clean
+.PHONY: help demo test kill-points upgrade lint typecheck bench bench-peers torture fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -40,6 +40,9 @@ kill-points: $(STAMP) ## kill -9 at every point of the path, and the table of wh
 bench: $(STAMP) ## what it costs, beside the limit of the same server in the same run
 	@$(BIN)/python bench/schedules.py
 	@$(BIN)/python bench/run.py
+
+bench-peers: $(STAMP) ## the same work for Horolog and its peers in turn (they are installed in .bench-peers)
+	@$(BIN)/python bench/peers/run.py
 
 SECONDS ?= 600
 torture: $(STAMP) ## real processes and servers under random faults; SECONDS=600, SEED=n

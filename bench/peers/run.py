@@ -4,8 +4,8 @@
 
 The work: no-op jobs that are all due, one worker process (and one scanner process for Horolog). A
 peer's clock runs from its first handler to its last commit; Horolog's from the due instant to the
-last Succeeded in the log, so that its detection counts and the peers' does not. The peers run in the
-settings that they document for throughput, installed in a folder of their own (`--folder`).
+last Succeeded in the log, so that its detection counts and the peers' does not. The peers run in
+the settings that they document for throughput, installed in a folder of their own (`--folder`).
 Each run of Horolog ends with `verify`; a violation makes the exit status 1.
 """
 

@@ -76,6 +76,15 @@ def _store(store: StoreHealth) -> Iterator[Finding]:
             f" {letters.oldest.isoformat(timespec='seconds')}",
             f"horolog dead-letters list{option}, then replay or discard",
         )
+    for alert in store.alerts:
+        whose = f"of {alert.owner}" if alert.owner else "of work without an owner"
+        failed = f"; not told: {', '.join(alert.unreached)}" if alert.unreached else ""
+        yield Finding(
+            f"alert {whose} since {alert.since.isoformat(timespec='seconds')}:"
+            f" {alert.condition.replace('_', ' ')} {alert.value:g}, threshold"
+            f" {alert.threshold:g}{failed}",
+            "horolog alert list; it is over by itself when the condition is",
+        )
     if store.missed_deadlines:
         yield Finding(
             f"deadlines missed in the last 24 hours: {_count(store.missed_deadlines)}",

@@ -4,7 +4,7 @@ Everything here is read in a bounded number of bounded reads, so that looking at
 does not add to it: counts stop at ``COUNT_LIMIT``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -35,6 +35,18 @@ class DeadLetterDepth:
     owner: str | None
     depth: int
     oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAlert:
+    """An alert that holds ``since`` then; ``unreached`` are the ways that failed to take it."""
+
+    owner: str | None
+    condition: str
+    since: datetime
+    value: float
+    threshold: float
+    unreached: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,7 @@ class StoreHealth:
     dead_letters: list[DeadLetterDepth] = field(default_factory=list[DeadLetterDepth])
     waiting: list[Waiting] = field(default_factory=list[Waiting])
     followers: list[Follower] = field(default_factory=list[Follower])
+    alerts: list[OpenAlert] = field(default_factory=list[OpenAlert])
     missed_deadlines: int = 0
     """In the last 24 hours."""
     counters: Mapping[str, int] = field(default_factory=dict[str, int])

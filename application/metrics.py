@@ -85,6 +85,12 @@ def _store(store: StoreHealth) -> Iterator[_Family]:
     yield "unfinished_occurrences", "gauge", "Unfinished occurrences.", waiting
     letters: list[_Sample] = [({"owner": one.owner or ""}, one.depth) for one in store.dead_letters]
     yield "dead_letters", "gauge", "Dead letters by owner.", letters
+    alerts: list[_Sample] = [
+        ({"owner": one.owner or "", "condition": one.condition}, 1) for one in store.alerts
+    ]
+    yield "alerts", "gauge", "Alerts that hold, by owner and condition.", alerts
+    failing = sum(len(one.unreached) for one in store.alerts)
+    yield _one("alert_ways_unreached", "Ways that did not take their last notice.", failing)
     lags: list[_Sample] = [({"follower": one.name}, one.lag) for one in store.followers]
     yield "follower_lag", "gauge", "Positions that a follower is behind the log.", lags
 

@@ -62,6 +62,23 @@ def deadline_stream(late: UUID, deadline: str, due: datetime) -> UUID:
     return _versioned(int.from_bytes(digest))
 
 
+def alert_stream(namespace: str, owner: str | None, condition: str) -> UUID:
+    """The stream of one condition of one owner's work; ``None`` is work without an owner."""
+    return _of_owner(namespace, owner, condition, b"horolog-alert")
+
+
+def alert_rule_stream(namespace: str, owner: str | None) -> UUID:
+    """The stream of an owner's rule of alerts; ``None`` is everybody's."""
+    return _of_owner(namespace, owner, "", b"horolog-rule")
+
+
+def _of_owner(namespace: str, owner: str | None, what: str, person: bytes) -> UUID:
+    seed = "\0".join([namespace, what, "" if owner is None else f"={owner}"])
+    return _versioned(
+        int.from_bytes(blake2b(seed.encode(), digest_size=16, person=person).digest())
+    )
+
+
 def partition_of(identity: str, partitions: int) -> int:
     """The partition of a job, from its concurrency key or its id."""
     digest = blake2b(identity.encode(), digest_size=8, person=b"horolog-slice").digest()

@@ -25,6 +25,7 @@ from horolog.application.simulation.performing import Connects, Performing
 from horolog.application.verify import Report, verify
 from horolog.application.worker.handlers import Handlers
 from horolog.domain.errors import InvalidSchedule
+from horolog.infrastructure.simulated.alerts import SimulatedAlerts
 from horolog.infrastructure.simulated.audit import SimulatedAudit
 from horolog.infrastructure.simulated.due_index import SimulatedDueIndex
 from horolog.infrastructure.simulated.lists import (
@@ -91,6 +92,7 @@ class SimulatedScheduler(Scheduler):
             partitions=PARTITIONS,
         )
         self._time.connect(leading, self._performing)
+        self._alerts = SimulatedAlerts(self._memory, namespace)
         self._simulated = self._wired(Random(seed))  # noqa: S311 - repeatable, not secret
 
     @property
@@ -172,6 +174,7 @@ class SimulatedScheduler(Scheduler):
             SimulatedDeadLetterList(self._memory),
             SimulatedOrders(self._memory),
             SimulatedQueueLimits(self._memory),
+            self._alerts,
             SimulatedAudit(self._memory),
             SimulatedPast(self._memory),
             position=lambda: self._memory.tables.last_position,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from horolog.application.alerting.ports import KeepsAlertRules
 from horolog.application.commands.backfilling import FindsOccurrences
 from horolog.application.commands.context import Context
 from horolog.application.commands.dead_letters import FindsDeadLetters
@@ -21,6 +22,7 @@ from horolog.application.queries.ports import (
     WaitsForEvents,
 )
 from horolog.application.states import ReadsStates
+from horolog.infrastructure.postgres.alerts import PostgresAlerts
 from horolog.infrastructure.postgres.audit import PostgresAudit
 from horolog.infrastructure.postgres.clock import PostgresClock
 from horolog.infrastructure.postgres.database import Database
@@ -69,6 +71,7 @@ class Client:
     letters: Letters
     orders: Orders
     queues: LimitsQueues
+    alerts: KeepsAlertRules
     audit: Audits
     past: ReadsPast
     position: Callable[[], int]
@@ -107,6 +110,7 @@ def connect(settings: Settings) -> Client:
         PostgresDeadLetterList(database),
         PostgresOrders(database),
         PostgresQueueLimits(database),
+        PostgresAlerts(database, log),
         PostgresAudit(database),
         PostgresPast(database),
         position=partial(log_position, database),

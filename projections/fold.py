@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from horolog.domain import job_events, log_events
+from horolog.domain import alert_events, job_events, log_events
 from horolog.domain.errors import UnreadableEvent
 from horolog.domain.event import read_event
 from horolog.domain.job_events import JobEvent
@@ -36,7 +36,7 @@ from horolog.projections.fold_occurrences import OccurrenceFold
 from horolog.projections.pruned import Pruned
 
 # A topic can be read once the module that declares its event is imported.
-_DECLARING: Final = (job_events, log_events)
+_DECLARING: Final = (alert_events, job_events, log_events)
 
 # The three of every ordinary run, past the look-up in the registry.
 _READERS: Final = {

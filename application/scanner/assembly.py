@@ -8,6 +8,8 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from horolog.application.alerting.ports import DeliversNotices, SeesAlerts
+from horolog.application.alerting.raising import Raising
 from horolog.application.scanner.agenda import Agenda
 from horolog.application.scanner.claiming import Appends, Claiming, ReadsDueRows
 from horolog.application.scanner.clock import Clock, DatabaseTime
@@ -56,6 +58,8 @@ class Adapters:
     queue: Queue
     news: HearsNews
     misses: ReadsMisses
+    alerts: SeesAlerts
+    notices: DeliversNotices
     clock: Clock
 
 
@@ -64,6 +68,8 @@ def assemble(
     adapters: Adapters,
     settings: ScannerSettings,
     signals: Signals | None = None,
+    *,
+    namespace: str = "horolog",
 ) -> Scanner:
     """A scanner that is ready to run."""
     signals = signals or Signals()
@@ -116,8 +122,13 @@ def assemble(
         misses=adapters.misses, appends=adapters.log,
         clock=clock, settings=settings, signals=signals,
     )  # fmt: skip
+    raising = Raising(
+        territory,
+        namespace=namespace, sees=adapters.alerts, delivers=adapters.notices,
+        appends=adapters.log, clock=clock, settings=settings, signals=signals,
+    )  # fmt: skip
     parts = Parts(
         territory, agenda, outbox, leadership, sweep, claiming, publishing, republishing, looking,
-        serving, lanes, gauging, headroom, watching,
+        serving, lanes, gauging, headroom, watching, raising,
     )  # fmt: skip
     return Scanner(parts, adapters.news, clock, settings, signals, details)

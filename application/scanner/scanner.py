@@ -1,4 +1,4 @@
-"""The scanner: nine loops over one state, each of which repeats one step.
+"""The scanner: ten loops over one state, each of which repeats one step.
 
     leadership   renews leases, elects, releases          every third of a lease
     sweep        reads the index into the agenda          every sweep, and on news
@@ -9,6 +9,7 @@
     serving      who is next in a lane that was full      when a slot is free
     gauging      how much the ready queues hold           while one is nearly full
     watching     missed deadlines                         every 5 seconds, by one scanner for all
+    raising      alerts, by the rules of their owners     every 5 seconds
 
 A step that finds the store or the queue away is repeated after a pause; nothing is lost by that,
 only late. Every other failure is a defect and ends the process, whose partitions others take over.
@@ -19,6 +20,7 @@ import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 
+from horolog.application.alerting.raising import Raising
 from horolog.application.scanner.agenda import Agenda
 from horolog.application.scanner.claiming import Claiming, Turn
 from horolog.application.scanner.clock import Clock
@@ -63,6 +65,7 @@ class Parts:
     gauging: Gauging
     headroom: Headroom
     watching: Watching
+    raising: Raising
 
 
 class Scanner:
@@ -113,6 +116,7 @@ class Scanner:
             group.create_task(self._repeat(self._republish, self._wakes["republish"]))
             group.create_task(self._repeat(self._look, self._still))
             group.create_task(self._repeat(self.parts.watching.step, self._still))
+            group.create_task(self._repeat(self.parts.raising.step, self._still))
             group.create_task(self._repeat(self._publish, self._wakes["publish"]))
             group.create_task(self._repeat(self._mark, self._still))
             group.create_task(self._repeat(self._serve, self._wakes["serve"]))

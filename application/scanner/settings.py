@@ -95,6 +95,17 @@ class ScannerSettings(BaseModel):
     """How often missed deadlines are looked for. Shorter: they are told sooner. Longer: fewer
     queries."""
 
+    alert_interval_s: Seconds = 5.0
+    """How often alerts are looked for. Shorter: they are told sooner. Longer: fewer queries."""
+
+    alert_timeout_s: Annotated[float, Field(gt=0, le=300)] = 10.0
+    """How long a command, a webhook or NATS may take to take a notice. Longer: slow ones are borne
+    with, and hold up the next look for as long."""
+
+    alert_commands: bool = True
+    """Whether this scanner runs the commands that rules of alerts name. Whoever may write to the
+    database names them: ``false`` where that is not to be trusted with this machine."""
+
     drain_s: Seconds = 5.0
     """How long a graceful stop publishes what it has claimed before it leaves it to a successor."""
 

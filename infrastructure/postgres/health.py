@@ -10,9 +10,11 @@ from horolog.application.health import (
     Follower,
     Instance,
     Lateness,
+    OpenAlert,
     StoreHealth,
     Waiting,
 )
+from horolog.infrastructure.postgres.alerts import alerts_of
 from horolog.infrastructure.postgres.compatibility import known_schema
 from horolog.infrastructure.postgres.database import Database, Row
 from horolog.infrastructure.postgres.log_position import log_position
@@ -168,6 +170,7 @@ class PostgresHealth:
             dead_letters=[DeadLetterDepth(*row) for row in self._all(_DEAD)],
             waiting=[Waiting(*row) for row in self._all(_WAITING)],
             followers=[Follower(name, at, position - at) for name, at in self._all(_FOLLOWERS)],
+            alerts=self._alerts(),
             missed_deadlines=self._one(_MISSED_DEADLINES)[0],
             counters=dict(self._all(_COUNTERS)),
             claims_late=claims_late,
@@ -175,6 +178,13 @@ class PostgresHealth:
             slot_waits=slot_waits,
             slots_taken=slots_taken,
         )
+
+    def _alerts(self) -> list[OpenAlert]:
+        return [
+            OpenAlert(one.owner, one.condition, one.since, one.value, one.threshold, one.unreached)
+            for one in alerts_of(self._database)
+            if one.is_open and one.since is not None
+        ]
 
     def _clock(self) -> tuple[str, float, float]:
         """The server's version, how far its clock is ahead of ours, and how well that is known."""

@@ -108,14 +108,14 @@ class PostgresLog:
     def stream(self, stream: UUID, *, after: int = 0, limit: int = 1000) -> list[Recorded]:
         """As :class:`horolog.application.log.ReadsLog` promises."""
         params = {"stream": stream, "after": after, "limit": limit}
-        return [_recorded(row) for row in self.database.query(self._stream, params)]
+        return [recorded(row) for row in self.database.query(self._stream, params)]
 
     def log(
         self, *, after: int = 0, topics: Sequence[str] = (), limit: int = 1000
     ) -> list[Recorded]:
         """As :class:`horolog.application.log.ReadsLog` promises."""
         params = {"after": after, "topics": list(topics) or None, "limit": limit}
-        return [_recorded(row) for row in self.database.query(self._log, params)]
+        return [recorded(row) for row in self.database.query(self._log, params)]
 
     def _recognised(self, decisions: Sequence[Decision], verdicts: list[Verdict]) -> list[Verdict]:
         """The verdicts of a repeated batch, with what the first try had written as accepted."""
@@ -140,7 +140,8 @@ class PostgresLog:
         ]
 
 
-def _recorded(row: Row) -> Recorded:
+def recorded(row: Row) -> Recorded:
+    """An event from its row in either table."""
     position, recorded_at, stream, version, topic, state = row
     where = f"at position {position} ({stream}:{version})"
     event = read_event(topic, bytes(state), where=where)

@@ -74,7 +74,7 @@ def migrate(
         if present and wanted and not regardless:
             _refuse_to_strand(connection, database, present, wanted)
         for migration in wanted:
-            _patiently(connection, database, migration)
+            _patiently(connection, database, migration, fresh=not present)
             applied.append(migration)
         _set(connection, "lock_timeout", SESSION["lock_timeout"])
         _create_namespace(connection, database, partitions)
@@ -122,12 +122,14 @@ def _refuse_to_strand(
         )
 
 
-def _patiently(connection: Connection, database: Database, migration: Migration) -> None:
+def _patiently(
+    connection: Connection, database: Database, migration: Migration, *, fresh: bool
+) -> None:
     """Applies the migration as soon as its tables can be had within ``LOCK_WAIT``."""
     until = monotonic() + PATIENCE_S
     while True:
         try:
-            _apply(connection, database, migration)
+            _apply(connection, database, migration, fresh=fresh)
             return
         except psycopg.errors.LockNotAvailable as error:
             if monotonic() > until:
@@ -138,9 +140,11 @@ def _patiently(connection: Connection, database: Database, migration: Migration)
             sleep(PAUSE_S)
 
 
-def _apply(connection: Connection, database: Database, migration: Migration) -> None:
+def _apply(
+    connection: Connection, database: Database, migration: Migration, *, fresh: bool
+) -> None:
     if migration.online:
-        _apply_online(connection, database, migration)
+        _apply_online(connection, database, migration, fresh=fresh)
         return
     with connection.transaction():
         connection.execute(
@@ -157,13 +161,19 @@ def _apply(connection: Connection, database: Database, migration: Migration) -> 
         _record(connection, database, migration)
 
 
-def _apply_online(connection: Connection, database: Database, migration: Migration) -> None:
-    """Step by step, each a transaction of its own: whoever is killed in between begins again."""
+def _apply_online(
+    connection: Connection, database: Database, migration: Migration, *, fresh: bool
+) -> None:
+    """Step by step, each a transaction of its own: whoever is killed in between begins again.
+
+    In a ``fresh`` schema, where nobody can be in the way, an index is made at once: concurrently
+    it would wait for every other transaction of the database."""
     _set(connection, "statement_timeout", "0")
     try:
         _drop_invalid_indexes(connection, database)
         for step in migration.steps:
-            statement = database.sql(step.text)
+            text = step.text.replace(" CONCURRENTLY", "") if fresh else step.text
+            statement = database.sql(text)
             while connection.execute(statement, prepare=False).rowcount > 0 and step.repeated:
                 pass
         with connection.transaction():

@@ -12,6 +12,16 @@ from uuid import UUID
 import click
 
 from horolog.application.answers.logged_event import LoggedEvent
+from horolog.domain.alert_events import (
+    AlertDelivered,
+    AlertDeliveryFailed,
+    AlertEvent,
+    AlertRaised,
+    AlertRepeated,
+    AlertResolved,
+    AlertRuleRemoved,
+    AlertRuleSet,
+)
 from horolog.domain.event import Event
 from horolog.domain.job_events import (
     BackfillRequested,
@@ -51,6 +61,10 @@ _COLOURS = {
     "cancelled": "magenta",
     "stopped": "magenta",
     "missed": "red",
+    "raised": "red",
+    "repeated": "red",
+    "resolved": "green",
+    "delivery_failed": "yellow",
     "skipped": "magenta",
 }
 
@@ -104,6 +118,8 @@ class EventLines:
             return self._name_of(recorded.stream) or str(recorded.stream)
         if isinstance(event, PartitionEvent):
             return f"partition {getattr(event, 'partition', '?')}"
+        if isinstance(event, AlertEvent):
+            return _whose(event)
         job_id = self.job_id(recorded)
         return (job_id and self._name_of(job_id)) or str(recorded.stream)
 
@@ -132,6 +148,8 @@ class EventLines:
 
 def particulars(event: Event) -> str:
     """What an event says beside its topic, in a few words."""
+    if isinstance(event, AlertEvent):
+        return _of_alert(event)
     if isinstance(event, JobEvent):
         return _of_job(event)
     return _of_occurrence(event)
@@ -157,6 +175,31 @@ def _of_job(event: JobEvent) -> str:
             return f"{len(event.fires)} runs, {text(event.start)} to {text(event.end)}{then}"
         case FiresSkipped():
             return f"{event.count} from {text(event.first)} to {text(event.last)}: {event.cause}"
+        case _:
+            return ""
+
+
+def _whose(event: AlertEvent) -> str:
+    if isinstance(event, AlertDelivered | AlertDeliveryFailed):
+        return event.way
+    return getattr(event, "owner", None) or (
+        "everybody" if isinstance(event, AlertRuleSet | AlertRuleRemoved) else "without an owner"
+    )
+
+
+def _of_alert(event: AlertEvent) -> str:
+    match event:
+        case AlertRuleSet():
+            return "tells " + (", ".join(event.ways) or "nobody")
+        case AlertRaised() | AlertRepeated():
+            return f"{event.condition}: {event.value:g}, threshold {event.threshold:g}"
+        case AlertResolved():
+            return f"{event.condition}, after {event.seconds:g} s"
+        case AlertDelivered():
+            return f"notice {event.notice}, try {event.tries}"
+        case AlertDeliveryFailed():
+            again = f"; again at {text(event.retry_at)}" if event.retry_at else ""
+            return f"notice {event.notice}, try {event.tries}: {_short(event.error)}{again}"
         case _:
             return ""
 

@@ -37,6 +37,7 @@ SECTIONS: Final = {
         "job": Lazy(f"{_CLI}.jobs:job", "Register, look at and change jobs."),
         "occurrence": Lazy(f"{_CLI}.occurrences:occurrence", "The execution log."),
         "dead-letters": Lazy(f"{_CLI}.dead_letters:dead_letters", "What nobody will retry."),
+        "alert": Lazy(f"{_CLI}.alerts:alert", "Be told of dead letters and missed deadlines."),
         "queue": Lazy(f"{_CLI}.queues:queue", "Limits of queues, at once and a second."),
         "log": Lazy(f"{_CLI}.log:log", "The events, in their order."),
         "audit": Lazy(f"{_CLI}.audit:audit", "What ran, what did not, and what was due when."),
@@ -65,7 +66,12 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 cli = LazyGroup(
     name="horolog",
     sections=SECTIONS,
-    aliases={"jobs": "job", "occurrences": "occurrence", "schedules": "schedule"},
+    aliases={
+        "jobs": "job",
+        "alerts": "alert",
+        "occurrences": "occurrence",
+        "schedules": "schedule",
+    },
     help="An event-sourced job scheduler: every change in a job's life is an event in a log.",
     epilog="New here? `horolog demo`. Then `horolog dev`, and in a second terminal"
     " `horolog job register echo --every 2` and `horolog log --follow`.",

@@ -8,9 +8,12 @@ import socket
 from horolog.application.scanner.assembly import Adapters, assemble
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
+from horolog.infrastructure.alerts.delivering import Delivering
+from horolog.infrastructure.alerts.subject import NatsSubjects
 from horolog.infrastructure.clock import SystemClock
 from horolog.infrastructure.nats.ready_queue import NatsReadyQueue
 from horolog.infrastructure.nats.stream import StreamSettings
+from horolog.infrastructure.postgres.alerts import PostgresAlerts, SeesPostgresAlerts
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.deadlines import PostgresDeadlines
 from horolog.infrastructure.postgres.due_index import PostgresDueIndex
@@ -21,6 +24,7 @@ from horolog.infrastructure.postgres.migrate import check_schema
 from horolog.infrastructure.postgres.retention.ahead import months_kept_ahead
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
+from horolog.interface.alerting import environment_of_commands
 
 ROLE = "scanner"
 
@@ -49,6 +53,7 @@ async def run_scanner(
         settings=stream or stream_settings(settings),
         timeout_s=settings.publish_timeout_s,
     )
+    subjects = NatsSubjects(nats_url)
     try:
         await looks.call(check_schema, database)
         # Its own claims are in its memory already: nobody has to be told of them.
@@ -63,12 +68,21 @@ async def run_scanner(
             queue=queue,
             news=PostgresDueNews(database),
             misses=PostgresDeadlines(database, looks),
+            alerts=SeesPostgresAlerts(PostgresAlerts(database, log), looks),
+            notices=Delivering(
+                subjects,
+                timeout_s=settings.alert_timeout_s,
+                environment=environment_of_commands(),
+                commands=settings.alert_commands,
+            ),
             clock=SystemClock(),
         )
         async with months_kept_ahead(database, looks):
-            await assemble(instance_name(), adapters, settings, signals).run(stop)
+            scanner = assemble(instance_name(), adapters, settings, signals, namespace=namespace)
+            await scanner.run(stop)
     finally:
         await queue.close()
+        await subjects.close()
         for thread in threads:
             thread.close()
         database.close()

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from horolog.domain import alert_events, log_events, occurrence_events, partition
 from horolog.domain import event as events
-from horolog.domain import log_events, occurrence_events, partition
 from horolog.domain.event import Event, read_event, topics, upcast_from
 from horolog.domain.job_events import Paused, Registered
 
 # A topic is known once the module that declares its event is imported.
-DECLARING = (log_events, occurrence_events, partition)
+DECLARING = (alert_events, log_events, occurrence_events, partition)
 GOLDEN = sorted(Path(__file__).with_name("golden").glob("*.json"))
 
 

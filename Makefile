@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test kill-points upgrade lint typecheck bench bench-peers torture fairness check clean
+.PHONY: help demo test kill-points upgrade lint typecheck docs bench bench-peers torture fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -33,6 +33,9 @@ lint: $(STAMP) ## ruff: style and mistakes
 
 typecheck: $(STAMP) ## basedpyright, strict
 	@$(BIN)/basedpyright
+
+docs: $(STAMP) ## the documents as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 kill-points: $(STAMP) ## kill -9 at every point of the path, and the table of what became of it
 	@$(BIN)/python tests/faults/kill_points/run.py

@@ -1,6 +1,7 @@
 """What the log's answers cost: histories, pages of runs, skips and figures, on a long log.
 
     python bench/audit.py [--events N] [--jobs N] [--asks N] [--json FILE]
+                           [--home DIR [--fill-only]]
 
 A log of 1,000,000 events of 1,000 jobs over thirty days, unless told otherwise; the targets are for
 10,000,000. Each question is asked of jobs and runs drawn at random, one after the other, by the
@@ -10,7 +11,6 @@ public API; the figures are milliseconds of the median and of the slowest of twe
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -24,14 +24,12 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.filled_log import Filled, fill
+from bench.filled_log import Filled
+from bench.kept import add_options, kept_log
 
 from horolog import Scheduler
-from horolog.infrastructure.embedded import EmbeddedServers
 from horolog.infrastructure.postgres.database import Database
-from horolog.infrastructure.postgres.migrate import migrate
 from horolog.infrastructure.postgres.position_at import PostgresPositions
-from horolog.interface.settings import Settings
 
 TARGETS_MS = {"history of a job": 5.0, "history of a run": 5.0, "runs of a job, 100": 10.0}
 
@@ -44,6 +42,7 @@ def questions(scheduler: Scheduler, database: Database, filled: Filled) -> dict[
     jobs = [job.id for job in scheduler.jobs(limit=min(filled.jobs, 10_000))]
     positions = PostgresPositions(database)
     span = filled.end - filled.begin
+    step = span / (filled.runs // filled.jobs)
     drawn = Random(7)
     runs = [
         run.id
@@ -83,7 +82,7 @@ def questions(scheduler: Scheduler, database: Database, filled: Filled) -> dict[
         ),
         "audit: skips, 100": lambda _: scheduler.skips(limit=100),
         "audit: skips at an instant": lambda _: scheduler.skips(
-            since=filled.begin - timedelta(minutes=85), until=filled.begin - timedelta(minutes=84)
+            since=filled.begin - 1.5 * step, until=filled.begin - 1.5 * step + timedelta(minutes=1)
         ),
         "figures of a job, 30 days": lambda c: scheduler.statistics(job_id=c.choice(jobs)),
         "figures of all, one day": lambda c: scheduler.statistics(
@@ -115,30 +114,19 @@ def main() -> int:
     parser.add_argument("--days", type=float, default=30.0)
     parser.add_argument("--asks", type=int, default=20)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--batch", type=int, default=1, help="runs in an append")
+    add_options(parser)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="horolog-bench-") as directory:
-        servers = EmbeddedServers(Path(directory) / "home")
-        url = servers.ensure().database_url
-        database = Database(url, "bench")
-        try:
-            migrate(database)
-            rounds = max(1, given.events // (3 * given.jobs))
-            began = perf_counter()
-            filled = fill(
-                database,
-                jobs=given.jobs,
-                rounds=rounds,
-                days=given.days,
-                watch=lambda runs: print(f"\r{3 * runs:,} events", end="", file=sys.stderr),
-            )
-            print(f"\r{filled.events:,} events in {perf_counter() - began:.0f} s", file=sys.stderr)
-            settings = Settings.read(url, namespace="bench", environment={})
-            with Scheduler(settings=settings) as scheduler:
-                asked = questions(scheduler, database, filled)
-                times = {name: measured(ask, given.asks) for name, ask in asked.items()}
-        finally:
-            database.close()
-            servers.stop()
+    rounds = max(1, given.events // (3 * given.jobs))
+    with kept_log(
+        given.home, jobs=given.jobs, rounds=rounds, days=given.days, batch=given.batch
+    ) as kept:
+        if given.fill_only:
+            return 0
+        filled = kept.filled
+        with Scheduler(settings=kept.settings) as scheduler:
+            asked = questions(scheduler, kept.database, filled)
+            times = {name: measured(ask, given.asks) for name, ask in asked.items()}
     show(times, filled)
     if given.json is not None:
         given.json.write_text(json.dumps({"events": filled.events, "ms": times}, indent=1))

@@ -1,6 +1,6 @@
 """What it costs to ask what was: the index and all jobs as they were at an instant.
 
-    python bench/time_travel.py [--jobs N] [--rounds N] [--json FILE]
+    python bench/time_travel.py [--jobs N] [--rounds N] [--home DIR [--fill-only]] [--json FILE]
 
 100,000 jobs that have each run three times in ten days, unless told otherwise; many were paused
 since. Each question is asked at three instants, by the
@@ -10,7 +10,6 @@ public API; the target for each answer is 5 seconds.
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -20,13 +19,9 @@ from uuid import UUID
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.filled_log import fill
+from bench.kept import add_options, kept_log
 
 from horolog import Scheduler
-from horolog.infrastructure.embedded import EmbeddedServers
-from horolog.infrastructure.postgres.database import Database
-from horolog.infrastructure.postgres.migrate import migrate
-from horolog.interface.settings import Settings
 
 TARGET_S = 5.0
 
@@ -57,30 +52,24 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
+    add_options(parser)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="horolog-bench-") as directory:
-        servers = EmbeddedServers(Path(directory) / "home")
-        url = servers.ensure().database_url
-        database = Database(url, "bench")
-        try:
-            migrate(database)
-            filled = fill(
-                database, jobs=given.jobs, rounds=given.rounds, days=10.0, watch=lambda _: None
-            )
-            settings = Settings.read(url, namespace="bench", environment={})
-            times: dict[str, list[float]] = {}
-            with Scheduler(settings=settings) as scheduler:
-                for job in scheduler.jobs(limit=1_000):
-                    scheduler.pause(job.id)
-                for part in (0.2, 0.5, 0.9):
-                    moment = filled.begin + (filled.end - filled.begin) * part
-                    for name, ask in asks(scheduler, moment).items():
-                        began = perf_counter()
-                        assert ask() > 0
-                        times.setdefault(name, []).append(perf_counter() - began)
-        finally:
-            database.close()
-            servers.stop()
+    times: dict[str, list[float]] = {}
+    with (
+        kept_log(given.home, jobs=given.jobs, rounds=given.rounds, days=10.0) as kept,
+        Scheduler(settings=kept.settings) as scheduler,
+    ):
+        filled = kept.filled
+        for job in scheduler.jobs(status="active", limit=1_000):
+            scheduler.pause(job.id)
+        if given.fill_only:
+            return 0
+        for part in (0.2, 0.5, 0.9):
+            moment = filled.begin + (filled.end - filled.begin) * part
+            for name, ask in asks(scheduler, moment).items():
+                began = perf_counter()
+                assert ask() > 0
+                times.setdefault(name, []).append(perf_counter() - began)
     print(f"{filled.jobs:,} jobs, {filled.events:,} events")
     for name, found in times.items():
         target = "" if name == "jobs(), all in pages" else f", ≤ {TARGET_S:g} s"

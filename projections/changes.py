@@ -10,7 +10,7 @@ from horolog.domain.errors import ProjectionStopped
 from horolog.domain.event import Event
 from horolog.domain.job import JobState
 from horolog.domain.occurrence import OccurrenceState
-from horolog.projections.rows import DeadLetter, Execution, JobRow, NextRun
+from horolog.projections.rows import DeadLetter, Execution, JobRow, NextRun, job_next_run
 
 PROJECTIONS: Final = ("next_runs", "jobs", "executions", "dead_letters", "partitions")
 
@@ -18,8 +18,15 @@ VERSION: Final = 1
 """Grows with every change of the fold that gives other rows: a rebuild that was begun by another
 version is not gone on with."""
 
-LogRow = tuple[int, datetime, UUID, int, str, bytes]
-"""An event as it is stored: position, recorded_at, stream, version, topic, state."""
+LogRow = tuple[int, datetime, UUID, int, str, bytes, int]
+"""An event as it is stored: position, recorded_at, stream, version, topic, state; and the last
+position of its append, 0 where that follows from the rows behind it.
+
+``BEGAN_AND_ENDED`` in place of the version: it is the first claim of an occurrence that has ended
+within the window, and stands for all of its events.
+"""
+
+BEGAN_AND_ENDED: Final = 0
 
 Entry = tuple[int, datetime, int, Event]
 """An event of one stream: position, recorded_at, version, and what it says."""
@@ -31,6 +38,22 @@ class Placed(NamedTuple):
     row: NextRun
     due_at: datetime
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where claims have moved a job, and the position of the append of the last one: most of them
+    are outdone by another before anything is written, and never become a row."""
+
+    state: JobState
+    position: int
+
+    def placed(self) -> Placed | None:
+        row = job_next_run(self.state)
+        if row is None:
+            return None
+        assert row.due_at is not None
+        return Placed(row, row.due_at, self.position)
 
 
 class DatedJob(NamedTuple):
@@ -60,7 +83,9 @@ class Changes:
 
     position: int = 0
     events: int = 0
-    index: dict[UUID, Placed | None] = field(default_factory=dict[UUID, Placed | None])
+    index: dict[UUID, Placed | Standing | None] = field(
+        default_factory=dict[UUID, Placed | Standing | None]
+    )
     born: set[UUID] = field(default_factory=set[UUID])
     jobs: dict[UUID, DatedJob] = field(default_factory=dict[UUID, DatedJob])
     executions: dict[UUID, tuple[Execution, datetime] | None] = field(

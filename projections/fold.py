@@ -23,6 +23,7 @@ from horolog.domain.job_events import JobEvent
 from horolog.domain.occurrence_events import Attempted, Claimed, OccurrenceEvent, Succeeded
 from horolog.domain.partition import Elected, Released
 from horolog.projections.changes import (
+    BEGAN_AND_ENDED,
     PROJECTIONS,
     Changes,
     Entry,
@@ -53,8 +54,10 @@ def fold_window(
     wanted: AbstractSet[str] = frozenset(PROJECTIONS),
     pruned: Pruned | None = None,
     skipped: Mapping[int, UUID] | None = None,
+    until: int | None = None,
 ) -> Changes:
-    """What ``rows``, all events after the position ``after`` up to their last, change.
+    """What ``rows``, the events after the position ``after`` up to ``until`` or to their last,
+    change.
 
     ``rows`` hold appends whole. ``wanted`` names the projections that are asked for; the index, the
     jobs and the dead letters are always folded, because later windows rest on them. ``skipped`` are
@@ -67,7 +70,7 @@ def fold_window(
         window.sort(row)
     changes = window.changes
     changes.events = len(rows)
-    changes.position = rows[-1][0] if rows else after
+    changes.position = until or (rows[-1][0] if rows else after)
     pruned = pruned or Pruned()
     window.insert_moves(pruned, after)
     jobs = JobFold(changes, window.ends, pruned, window.broken)
@@ -89,21 +92,26 @@ class _Window:
         self.ends: dict[datetime, int] = {}
         self.steps: dict[UUID, list[Entry]] = {}
         self.lives: dict[UUID, list[Entry]] = {}
+        self.over: set[UUID] = set()
+        """What was ordered, began and ended; its row in the index, if there was one, goes."""
         self.broken = frozenset(skipped.values())
         self._skipped = skipped
 
     def sort(self, row: LogRow) -> None:
         """Reads the event and puts it where it is folded."""
-        position, at, stream, version, topic, state = row
-        self.ends[at] = position
+        position, at, stream, version, topic, state, end = row
+        self.ends[at] = end or position
         if position in self._skipped:
             return
         try:
             reader = _READERS.get(topic)
             event = read_event(topic, state) if reader is None else reader(state)
         except (ValueError, UnreadableEvent) as error:
-            raise stopped(position, stream, version, topic, str(error)) from error
+            raise stopped(position, stream, version or 1, topic, str(error)) from error
         entry = (position, at, version, event)
+        if version == BEGAN_AND_ENDED:
+            self._passed(stream, entry)
+            return
         # Asking pydantic's classes for an instance costs more than all else here.
         if reader is not None or isinstance(event, OccurrenceEvent):
             life = self.lives.get(stream)
@@ -124,6 +132,19 @@ class _Window:
             case _:
                 pass
 
+    def _passed(self, stream: UUID, entry: Entry) -> None:
+        """What began and ended in the window moves its job on, and leaves nothing else."""
+        event = entry[3]
+        assert isinstance(event, Claimed)
+        if event.fires is not None:
+            steps = self.steps.get(event.job_id)
+            if steps is None:
+                self.steps[event.job_id] = [entry]
+            else:
+                steps.append(entry)
+        if event.kind != "schedule":
+            self.over.add(stream)
+
     def insert_moves(self, pruned: Pruned, after: int) -> None:
         """The claims that left the log, where they stood: a later reschedule outdoes them."""
         for move in pruned.moves(after, self.changes.position):
@@ -137,8 +158,10 @@ class _Window:
 
     def fold_lives(self, occurrences: OccurrenceFold, jobs: JobFold, before: KnowsBefore) -> None:
         orders = jobs.orders
-        for identity in orders.keys() - self.lives.keys():
+        for identity in orders.keys() - self.lives.keys() - self.over:
             occurrences.put(*orders[identity], born=True)
+        for identity in self.over - orders.keys():
+            self.changes.index[identity] = None
         wanted = [
             identity
             for identity, life in self.lives.items()

@@ -11,7 +11,7 @@ from horolog.domain.job_events import JobEvent, Registered
 from horolog.domain.occurrence import OccurrenceState
 from horolog.domain.occurrence_events import Claimed
 from horolog.domain.orders import ordered_by
-from horolog.projections.changes import Changes, DatedJob, Entry, Placed, misplaced
+from horolog.projections.changes import Changes, DatedJob, Entry, Placed, Standing, misplaced
 from horolog.projections.job_in_order import evolve_in_order, moved_by
 from horolog.projections.pruned import Pruned
 from horolog.projections.rows import job_next_run, job_row
@@ -41,11 +41,13 @@ class JobFold:
     def fold(self, job_id: UUID, before: JobState | None, steps: list[Entry]) -> None:
         """``steps``: the job's events and its claims, in the order of their positions."""
         state, written, changed_at = before, None, None
+        told = False
         for entry in steps:
             event = entry[3]
             if type(event) is Claimed:
                 state = self._moved(state, job_id, entry, event)
             elif isinstance(event, JobEvent):
+                told = True
                 after = self._evolved(state, job_id, entry, event)
                 if after is not state and after is not None:
                     # A claim moves the index on and leaves this row as it is.
@@ -58,7 +60,10 @@ class JobFold:
         if written is not None and changed_at is not None:
             registered_at = steps[0][1] if before is None else None
             self._changes.jobs[job_id] = DatedJob(job_row(written), registered_at, changed_at)
-        self._index(state, steps[-1])
+        if told:
+            self._index(state, steps[-1])
+        else:
+            self._changes.index[job_id] = Standing(state, self._ends[steps[-1][1]])
 
     def _moved(
         self, state: JobState | None, job_id: UUID, entry: Entry, claim: Claimed

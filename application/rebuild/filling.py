@@ -1,15 +1,15 @@
 """Filling the second set of tables: window by window after the log, until it is nearly there."""
 
 import gc
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
 from horolog.application.rebuild.pending import Pending
-from horolog.application.rebuild.ports import Rebuilds, Shadow
+from horolog.application.rebuild.ports import Rebuilds, Shadow, Window
 from horolog.application.rebuild.progress import Pace
 from horolog.domain.errors import ProjectionStopped
-from horolog.projections.changes import Changes, LogRow
+from horolog.projections.changes import Changes
 from horolog.projections.fold import fold_window
 from horolog.projections.pruned import Pruned
 
@@ -47,30 +47,29 @@ class Filling:
         with _no_collector():
             more = True
             while more:
-                rows, more = self._shadow.window(self._pending.changes.position, self._window)
-                self._fold(rows)
+                window = self._shadow.window(self._pending.changes.position, self._window)
+                self._fold(window)
+                more = window.more
             self._write()
 
     def last(self) -> bool:
         """The rest, under the log lock; ``False`` and nothing is done where it is too much."""
-        rows, more = self._shadow.window(self._pending.changes.position, LAST_WINDOW)
-        if more:
+        window = self._shadow.window(self._pending.changes.position, LAST_WINDOW)
+        if window.more:
             return False
-        if rows:
-            self._pending.add(self._changes(rows))
-            self.pace.events += len(rows)
+        if window.events:
+            self._pending.add(self._changes(window))
+            self.pace.events += window.events
             self._write()
         return True
 
-    def _fold(self, rows: Sequence[LogRow]) -> None:
-        if not rows:
+    def _fold(self, window: Window) -> None:
+        if not window.events:
             return
         try:
-            changes = self._changes(rows)
+            changes = self._changes(window)
         except ProjectionStopped as error:
-            good = [row for row in rows if row[0] < error.position]
-            if good:
-                self._pending.add(self._changes(good))
+            self._fold_before(error.position)
             self._write()
             raise
         events = changes.events
@@ -79,15 +78,34 @@ class Filling:
             self._write()
         self.pace.moved(changes.position, self._shadow.end(), events)
 
-    def _changes(self, rows: Sequence[LogRow]) -> Changes:
-        return fold_window(
-            rows,
+    def _fold_before(self, position: int) -> None:
+        """Folds up to the append that holds the event at ``position``, as far as whole windows of
+        the half, the quarter, … of the size go; what is left is done again by the next run."""
+        size = self._window // 2
+        while size:
+            window = self._shadow.window(self._pending.changes.position, size)
+            fits = window.events > 0 and window.position < position
+            try:
+                changes = self._changes(window) if fits else None
+            except ProjectionStopped:  # at an event that a longer window leaves out
+                changes = None
+            if changes is None:
+                size //= 2
+            else:
+                self._pending.add(changes)
+
+    def _changes(self, window: Window) -> Changes:
+        changes = fold_window(
+            window.rows,
             self._pending.changes.position,
             self._pending,
             wanted=self._wanted,
             pruned=self._pruned,
             skipped=self._skipped,
+            until=window.position,
         )
+        changes.events = window.events
+        return changes
 
     def _write(self) -> None:
         if self._pending.changes.events:

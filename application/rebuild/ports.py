@@ -51,9 +51,12 @@ class Run:
 
 
 class Window(NamedTuple):
-    """Events that follow each other in the log; ``more``: there were others behind them."""
+    """Events that follow each other in the log, ``events`` of them, up to ``position``; ``more``:
+    there were others behind them. ``rows`` lack those that change nothing of what is folded."""
 
     rows: Sequence[LogRow]
+    events: int
+    position: int
     more: bool
 
 

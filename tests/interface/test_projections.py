@@ -83,6 +83,17 @@ def test_an_honest_log_has_no_difference(
     assert outcome.longest_hold_s < LOCK_S
 
 
+@pytest.mark.parametrize("window", [3, 16, 1_000])
+def test_a_fold_that_leaves_out_what_ended_within_a_window_comes_to_the_same(
+    window: int, database: Database, scheduler: Scheduler, stage: Stage
+) -> None:
+    played(scheduler, stage)
+    with Projections(database.url, namespace=database.namespace, window=window) as projections:
+        outcome = projections.verify("next_runs", "jobs", "dead_letters")
+    assert outcome.differences == []
+    assert outcome.events == stage.events()
+
+
 DAMAGES = {
     "a fire put off": (
         "next_runs",

@@ -12,7 +12,7 @@ from horolog.projections.changes import LogRow
 _COLUMNS = "position, recorded_at, stream, version, topic, state"
 
 # The position indexes of both tables, merged; each branch stops after `limit` rows.
-_WINDOW = f"""
+_ROWS = f"""
     SELECT {_COLUMNS} FROM (
         (SELECT {_COLUMNS} FROM :schema.job_events
          WHERE position > %(after)s ORDER BY position LIMIT %(limit)s)
@@ -21,23 +21,58 @@ _WINDOW = f"""
          WHERE position > %(after)s ORDER BY position LIMIT %(limit)s)
     ) AS both_tables ORDER BY position LIMIT %(limit)s
 """
+_WHOLE = f"SELECT {_COLUMNS}, 0 FROM ({_ROWS}) AS rows"
+# The same without what leaves nothing: of an occurrence that was claimed and ended within the
+# window the first claim alone, which moves its job on. The last row says how many events there
+# were, and up to where. An append at the end that may go on behind the window is left out.
+_WHAT_STAYS = f"""
+    WITH read AS MATERIALIZED ({_ROWS}),
+    rows AS MATERIALIZED (
+        SELECT *, max(position) OVER (PARTITION BY recorded_at) AS append_end FROM read
+        WHERE position <= (
+            SELECT CASE WHEN count(*) < %(limit)s THEN max(position) ELSE (
+                SELECT r.position FROM read r WHERE r.recorded_at <> (
+                    SELECT l.recorded_at FROM read l ORDER BY l.position DESC LIMIT 1)
+                ORDER BY r.position DESC LIMIT 1) END
+            FROM read)
+    ),
+    ended AS (
+        SELECT stream FROM rows GROUP BY stream
+        HAVING bool_or(version = 1 AND topic = 'occurrence.claimed.1')
+           AND max(version) = max(version) FILTER (WHERE topic IN (
+                   'occurrence.succeeded.1', 'occurrence.skipped.1', 'occurrence.discarded.1'))
+    )
+    SELECT * FROM (
+        SELECT r.position, r.recorded_at, r.stream,
+               CASE WHEN o.stream IS NULL THEN r.version ELSE 0 END, r.topic, r.state, r.append_end
+        FROM rows r LEFT JOIN ended o ON o.stream = r.stream
+        WHERE o.stream IS NULL OR r.version = 1
+        UNION ALL
+        SELECT max(position), NULL, NULL, count(*)::integer, NULL, NULL,
+               CASE WHEN (SELECT count(*) FROM read) < %(limit)s THEN -1 ELSE -2 END
+        FROM rows
+    ) AS stays ORDER BY append_end < 0, position
+"""
 
 
 class _Ahead(NamedTuple):
     after: int
     limit: int
-    rows: "Future[list[LogRow]]"
+    window: "Future[Window]"
 
 
 class LogWindows:
     """Reads on a connection of its own, in a thread of its own.
 
     Positions become visible in their order, so no window passes over an event that commits late.
+    ``whole``: every event; otherwise those of occurrences that began and ended within a window are
+    left out, but for what they did to their jobs.
     """
 
-    def __init__(self, database: Database, connection: Connection) -> None:
+    def __init__(self, database: Database, connection: Connection, *, whole: bool) -> None:
         self._connection = connection
-        self._window: sql.Composed = database.sql(_WINDOW)
+        self._whole = whole
+        self._statement: sql.Composed = database.sql(_WHOLE if whole else _WHAT_STAYS)
         self._thread = ThreadPoolExecutor(1, "rebuild-reads")
         self._ahead: _Ahead | None = None
 
@@ -45,32 +80,41 @@ class LogWindows:
         """The next events, at most ``limit`` unless one append has more; it is never cut."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None and (ahead.after, ahead.limit) == (position, limit):
-            rows = ahead.rows.result()
+            window = ahead.window.result()
         else:
             if ahead is not None:
-                ahead.rows.cancel()
-            rows = self._read(position, limit)
+                ahead.window.cancel()
+            window = self._read(position, limit)
         size = limit
-        while len(rows) >= size:
-            if whole := _whole_appends(rows):
-                following = self._thread.submit(self._select, whole[-1][0], limit)
-                self._ahead = _Ahead(whole[-1][0], limit, following)
-                return Window(whole, more=True)
+        while window.more and not window.events:
             size *= 2
-            rows = self._read(position, size)
-        return Window(rows, more=False)
+            window = self._read(position, size)
+        if window.more:
+            following = self._thread.submit(self._select, window.position, limit)
+            self._ahead = _Ahead(window.position, limit, following)
+        return window
 
     def close(self) -> None:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
-    def _read(self, position: int, limit: int) -> list[LogRow]:
+    def _read(self, position: int, limit: int) -> Window:
         return self._thread.submit(self._select, position, limit).result()
 
-    def _select(self, position: int, limit: int) -> list[LogRow]:
+    def _select(self, position: int, limit: int) -> Window:
         params = {"after": position, "limit": limit}
         with self._connection.cursor(binary=True) as cursor:
-            cursor.execute(self._window, params)
-            return cursor.fetchall()  # pyright: ignore[reportReturnType]
+            cursor.execute(self._statement, params)
+            rows: list[LogRow] = cursor.fetchall()  # pyright: ignore[reportAssignmentType]
+        if self._whole:
+            return _window_of(rows, position, more=len(rows) >= limit)
+        last, _, _, events, _, _, full = rows.pop()
+        return Window(rows, events, last or position, full < -1)
+
+
+def _window_of(rows: list[LogRow], after: int, *, more: bool) -> Window:
+    if more:
+        rows = _whole_appends(rows)
+    return Window(rows, len(rows), rows[-1][0] if rows else after, more)
 
 
 def _whole_appends(rows: list[LogRow]) -> list[LogRow]:

@@ -73,7 +73,9 @@ class PostgresShadow(StatesBefore):
         """With the connection on which the log is read."""
         with self._database.session() as connection:
             connection.execute("SET statement_timeout = 0")
-            self._windows = LogWindows(self._database, connection)
+            connection.execute("SET work_mem = '64MB'")
+            whole = "executions" in self.run.projections
+            self._windows = LogWindows(self._database, connection, whole=whole)
             try:
                 yield self
             finally:

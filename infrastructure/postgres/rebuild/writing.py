@@ -16,7 +16,7 @@ from horolog.infrastructure.postgres.arrays import (
 )
 from horolog.infrastructure.postgres.database import Connection
 from horolog.infrastructure.postgres.rebuild.sets import TableSet
-from horolog.projections.changes import Changes, DatedJob, Led, Placed
+from horolog.projections.changes import Changes, DatedJob, Led, Placed, Standing
 from horolog.projections.rows import DeadLetter, Execution
 
 _DROP = "DELETE FROM :other.{} t USING unnest(%b) AS w (id) WHERE t.id = w.id"
@@ -83,9 +83,13 @@ class Writing:
     def _statements(
         self, changes: Changes, with_executions: bool, with_partitions: bool
     ) -> Iterator[tuple[str, Sequence[Any]]]:
-        put = [placed for placed in changes.index.values() if placed is not None]
-        if len(put) < len(changes.index):
-            yield _DROP.format("next_runs"), _gone(changes.index)
+        index = {
+            identity: place.placed() if isinstance(place, Standing) else place
+            for identity, place in changes.index.items()
+        }
+        put = [placed for placed in index.values() if placed is not None]
+        if len(put) < len(index):
+            yield _DROP.format("next_runs"), _gone(index)
         if put:
             yield _NEXT_RUNS, _next_runs(put)
         if changes.jobs:

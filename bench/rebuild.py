@@ -1,87 +1,87 @@
-"""What a rebuild costs: events per second, memory, and how long the log lock is held.
+"""What a rebuild costs while jobs fire: events a second, memory, locks, how late the fires are.
 
-    python bench/rebuild.py [--events N] [--jobs N] [--projections NAMES] [--json FILE]
+    python bench/rebuild.py [--events N] [--jobs N] [--projections NAMES] [--fires N]
+                            [--home DIR [--fill-only]] [--json FILE]
 
-Writes a log of recurring jobs whose occurrences were claimed, attempted and succeeded, in
-batches of a hundred, as a busy system leaves it; builds the read models from it once, so that they
-are what the log says; and measures a rebuild that finds no difference.
+A filled log (bench/filled_log.py) whose read models are what it says, a scanner and a worker beside
+it with ``--fires`` jobs that fire each second, and a rebuild that finds no difference. Lateness is
+from the fire time to the start of the handler, of the runs that were due during the rebuild, beside
+that of the seconds before it.
 """
 
 import argparse
 import json
+import os
 import resource
+import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from horolog.infrastructure.embedded import EmbeddedServers
-from horolog.infrastructure.postgres.database import Database
-from horolog.infrastructure.postgres.migrate import migrate
+from bench.kept import Kept, add_options, kept_log
+
+from horolog import Every, JobSpec, Scheduler
 from horolog.interface.projections import Projections
 
-BATCH = 100
-
-_JOBS = """
-    INSERT INTO :schema.job_events (position, recorded_at, stream, version, topic, state)
-    SELECT n + 1, date_trunc('month', now(), 'UTC') + interval '1 ms' * (n / %(batch)s),
-           md5('job' || n)::uuid, 1, 'job.registered.1',
-           convert_to(json_build_object(
-               'actor', 'bench', 'partition', n %% 64, 'tzdata', '2025.2',
-               'next_fire', to_char(date_trunc('month', now(), 'UTC') AT TIME ZONE 'UTC',
-                                    'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-               'definition', json_build_object(
-                   'name', 'bench.job', 'payload', json_build_object('n', n),
-                   'schedule', json_build_object('kind', 'every', 'seconds', 60.0)))::text, 'UTF8')
-    FROM generate_series(0, %(jobs)s - 1) n
-"""
-# One round fires every job once: claims, attempts and successes of a hundred jobs, one append each.
-_ROUND = """
-    INSERT INTO :schema.occurrence_events (position, recorded_at, stream, version, topic, state)
-    SELECT %(base)s + (n / %(batch)s) * 3 * %(batch)s + kind * %(batch)s + n %% %(batch)s + 1,
-           date_trunc('month', now(), 'UTC') + interval '1 ms' *
-               (%(base)s / %(batch)s + (n / %(batch)s) * 3 + kind),
-           (lpad(to_hex((extract(epoch FROM f.fire) * 1000)::bigint), 12, '0')
-            || substr(md5(n || '/' || %(round)s), 1, 20))::uuid,
-           kind + 1,
-           (ARRAY['occurrence.claimed.1', 'occurrence.attempted.1', 'occurrence.succeeded.1'])
-               [kind + 1],
-           convert_to(CASE kind
-               WHEN 0 THEN json_build_object(
-                   'actor', 'scanner:1:abcd', 'job_id', md5('job' || n)::uuid, 'job_version', 1,
-                   'fire_time', to_char(f.fire AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-                   'attempt', 1, 'partition', n %% 64, 'token', 1, 'window', 30.0,
-                   'fires', %(round)s + 1, 'tzdata', '2025.2',
-                   'next_fire', to_char((f.fire + interval '1 min') AT TIME ZONE 'UTC',
-                                        'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-               WHEN 1 THEN json_build_object('actor', 'worker:1:abcd', 'attempt', 1, 'lease', 30.0)
-               ELSE json_build_object('actor', 'worker:1:abcd', 'attempt', 1, 'seconds', 0.012,
-                                      'result', json_build_object('n', n)) END::text, 'UTF8')
-    FROM generate_series(0, %(jobs)s - 1) n CROSS JOIN generate_series(0, 2) kind
-    CROSS JOIN LATERAL (SELECT date_trunc('month', now(), 'UTC')
-                               + interval '1 min' * %(round)s AS fire) f
-"""
+TARGET_EVENTS_PER_S = 100_000
+TARGET_LATE_MS = 250
+BEFORE_S = 10.0
 
 
-def write_log(database: Database, events: int, jobs: int) -> int:
-    """The log; returns how many events it has."""
-    with database.session() as connection:
-        connection.execute("SET statement_timeout = 0")
-        connection.execute("SET synchronous_commit = off")
-        params: dict[str, Any] = {"jobs": jobs, "batch": BATCH}
-        connection.execute(database.sql(_JOBS), params)
-        written, number = jobs, 0
-        while written < events:
-            connection.execute(database.sql(_ROUND), {**params, "base": written, "round": number})
-            written, number = written + 3 * jobs, number + 1
-        connection.execute(database.sql("SELECT setval(:positions, %s)"), (written,))
-        for table in ("job_events", "occurrence_events"):
-            connection.execute(database.sql(f"VACUUM ANALYZE :schema.{table}"))
-        connection.execute("CHECKPOINT")
-    return written
+@contextmanager
+def firing(kept: Kept, scheduler: Scheduler, count: int) -> Generator[list[UUID]]:
+    """A scanner, a worker and ``count`` jobs that fire each second, running well."""
+    if not count:
+        yield []
+        return
+    specs = [JobSpec("ping", schedule=Every(1), key=f"bench-{n}") for n in range(count)]
+    jobs = [job.id for job in scheduler.register_many(specs)]
+    place = {
+        "HOROLOG_DATABASE_URL": kept.settings.database_url(),
+        "HOROLOG_NATS_URL": kept.settings.nats_url(),
+        "HOROLOG_NAMESPACE": kept.settings.namespace,
+    }
+    command = [sys.executable, "-m", "horolog.interface.cli.main"]
+    processes = [
+        subprocess.Popen(
+            [*command, *arguments, "--log-level", "ERROR"], env=os.environ | place, cwd="/"
+        )
+        for arguments in (["scanner"], ["worker", "horolog.interface.samples:worker"])
+    ]
+    try:
+        while len(scheduler.occurrences(job_id=jobs[-1], state="succeeded", limit=10)) < 5:
+            time.sleep(0.2)
+        yield jobs
+    finally:
+        for job in jobs:
+            scheduler.cancel(job)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+
+
+def late_ms(scheduler: Scheduler, since: datetime, until: datetime) -> dict[str, float]:
+    """The lateness of the jobs' runs with fire times in between."""
+    late: list[float] = []
+    after: UUID | None = None
+    while page := scheduler.executions(
+        name="ping", since=since, until=until, after=after, limit=1_000
+    ):
+        late += [run.late_s for run in page if run.late_s is not None]
+        after = page[-1].id
+    late.sort()
+    if not late:
+        return {"runs": 0}
+    named = {"p50": late[len(late) // 2], "p99": late[int(len(late) * 0.99)], "worst": late[-1]}
+    return {"runs": len(late)} | {name: round(value * 1e3, 1) for name, value in named.items()}
 
 
 def main() -> int:
@@ -89,41 +89,39 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--jobs", type=int, default=20_000)
+    parser.add_argument("--jobs", type=int, default=10_000)
+    parser.add_argument("--batch", type=int, default=20, help="runs in an append")
+    parser.add_argument("--days", type=float, default=30.0)
+    parser.add_argument("--fires", type=int, default=20, help="a second, beside the rebuild")
     parser.add_argument("--window", type=int, default=30_000)
     parser.add_argument("--projections", default="next_runs", help="comma-separated; 'all' for all")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--profile", action="store_true")
-    arguments = parser.parse_args()
-    names = () if arguments.projections == "all" else tuple(arguments.projections.split(","))
-    with tempfile.TemporaryDirectory(prefix="horolog-bench-") as directory:
-        servers = EmbeddedServers(Path(directory) / "home")
-        try:
-            url = servers.ensure().database_url
-            database = Database(url, "bench")
-            migrate(database)
-            started = time.monotonic()
-            events = write_log(database, arguments.events, arguments.jobs)
-            print(f"{events:,} events of {arguments.jobs:,} jobs written in"
-                  f" {time.monotonic() - started:.0f} s")  # fmt: skip
-            with Projections(url, namespace="bench", window=arguments.window) as projections:
-                first = projections.rebuild()
-                print(f"first, everything: {first.events / first.seconds:,.0f} events/s,"
-                      f" {first.difference_count:,} rows, log lock held for"
-                      f" {first.longest_hold_s * 1e3:.1f} ms")  # fmt: skip
-                cpu = time.process_time()
-                if arguments.profile:
-                    import cProfile
-
-                    profiler = cProfile.Profile()
-                    outcome = profiler.runcall(projections.rebuild, *names)
-                    profiler.print_stats("tottime")
-                else:
-                    outcome = projections.rebuild(*names)
-                cpu = time.process_time() - cpu
-            database.close()
-        finally:
-            servers.stop()
+    parser.add_argument("--json", type=Path)
+    add_options(parser)
+    given = parser.parse_args()
+    names = () if given.projections == "all" else tuple(given.projections.split(","))
+    rounds = max(1, given.events // (3 * given.jobs))
+    with (
+        kept_log(
+            given.home, jobs=given.jobs, rounds=rounds, days=given.days, batch=given.batch
+        ) as kept,
+        Scheduler(settings=kept.settings) as scheduler,
+    ):
+        if given.fill_only:
+            return 0
+        with firing(kept, scheduler, given.fires):
+            quiet_since = datetime.now(UTC)
+            time.sleep(BEFORE_S if given.fires else 0)
+            begun = datetime.now(UTC)
+            cpu = time.process_time()
+            with Projections(settings=kept.settings, window=given.window) as projections:
+                outcome = _rebuilt(projections, names, profile=given.profile)
+            cpu = time.process_time() - cpu
+            ended = datetime.now(UTC)
+            time.sleep(1.0 if given.fires else 0)
+            before, during = (
+                late_ms(scheduler, *span) for span in ((quiet_since, begun), (begun, ended))
+            )
     row = {
         "projections": outcome.projections,
         "events": outcome.events,
@@ -133,11 +131,25 @@ def main() -> int:
         "differences": outcome.difference_count,
         "lock_held_ms": round(outcome.longest_hold_s * 1e3, 1),
         "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "late_ms_before": before,
+        "late_ms_during": during,
+        "targets": {"events_per_s": TARGET_EVENTS_PER_S, "late_ms p99": TARGET_LATE_MS},
     }
     print(json.dumps(row, indent=1))
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(row, indent=1))
+    if given.json is not None:
+        given.json.write_text(json.dumps(row, indent=1))
     return 1 if outcome.difference_count else 0
+
+
+def _rebuilt(projections: Projections, names: tuple[str, ...], *, profile: bool) -> Any:
+    if not profile:
+        return projections.rebuild(*names)
+    import cProfile
+
+    profiler = cProfile.Profile()
+    outcome = profiler.runcall(projections.rebuild, *names)
+    profiler.print_stats("tottime")
+    return outcome
 
 
 if __name__ == "__main__":

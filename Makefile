@@ -26,7 +26,7 @@ demo: $(STAMP) ## watch jobs being registered, claimed, published, attempted and
 	@$(BIN)/horolog demo
 
 test: $(STAMP) ## the whole suite, on real Postgres and NATS
-	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(PYTEST_ARGS)
 
 lint: $(STAMP) ## ruff: style and mistakes
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

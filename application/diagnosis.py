@@ -90,6 +90,17 @@ def _store(store: StoreHealth) -> Iterator[Finding]:
             f"deadlines missed in the last 24 hours: {_count(store.missed_deadlines)}",
             "horolog log --topic deadline.missed.1 says which",
         )
+    if store.inbox_refused:
+        yield Finding(
+            f"commands of clients' transactions set aside: {_count(store.inbox_refused)}",
+            "horolog inbox list --refused, then retry or discard",
+        )
+    if store.inbox_oldest_s > LATE_S:
+        yield Finding(
+            f"commands of clients' transactions wait: {_count(store.inbox_waiting)}, the oldest for"
+            f" {store.inbox_oldest_s:.0f} s",
+            "" if store.alive("scanner") else "run horolog scanner",
+        )
     for follower in store.followers:
         if follower.lag:
             yield Finding(f"follower {follower.name} is {follower.lag} positions behind the log")

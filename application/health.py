@@ -89,7 +89,8 @@ class StoreHealth:
     not claimed. ``claims_late`` and ``starts_late`` are of the last fires' first attempts, to the
     claim and to the start of the handler. ``slot_waits``: fires that wait for a slot of a full
     lane; ``slots_taken``: those in use. ``overdue_looks``: claims and attempts whose window or
-    lease has ended unnoticed.
+    lease has ended unnoticed. ``inbox_waiting``: committed commands not carried out yet, the oldest
+    given ``inbox_oldest_s`` ago; ``inbox_refused``: those that were set aside.
     """
 
     server: str
@@ -118,6 +119,9 @@ class StoreHealth:
     starts_late: Lateness = Lateness()
     slot_waits: int = 0
     slots_taken: int = 0
+    inbox_waiting: int = 0
+    inbox_oldest_s: float = 0.0
+    inbox_refused: int = 0
 
     def alive(self, role: str) -> list[Instance]:
         return [one for one in self.instances if one.alive and one.role == role]

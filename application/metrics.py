@@ -68,6 +68,11 @@ def _store(store: StoreHealth) -> Iterator[_Family]:
     )
     yield _one("slot_waits", "Fires that wait for a slot of a full lane.", store.slot_waits)
     yield _one("slots_taken", "Slots of lanes that are in use.", store.slots_taken)
+    yield _one("inbox_waiting", "Committed commands not carried out.", store.inbox_waiting)
+    yield _one("inbox_oldest_seconds", "How long ago the oldest was given.", store.inbox_oldest_s)
+    yield _one(
+        "inbox_set_aside", "Commands that were refused after the commit.", store.inbox_refused
+    )
     yield _one("unpublished_claims", "Claims not known to be in the queue.", store.unpublished)
     yield _one("overdue_looks", "Claims and attempts that nobody looked at.", store.overdue_looks)
     yield _one("partitions", "Partitions.", store.partitions)

@@ -9,6 +9,7 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Awaitable,
     Callable,
     Coroutine,
     Iterable,
@@ -20,7 +21,7 @@ from datetime import datetime
 from functools import wraps
 from itertools import islice
 from types import TracebackType
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 from horolog.application.answers.job import Job
 from horolog.application.answers.logged_event import LoggedEvent
@@ -28,7 +29,7 @@ from horolog.application.answers.planned_run import PlannedRun
 from horolog.application.commands.backfill_request import BackfillOptions
 from horolog.application.commands.job_spec import JobSpec
 from horolog.interface.identifiers import Identifier
-from horolog.interface.scheduler import Scheduler
+from horolog.interface.scheduler import AsyncTransaction, Scheduler
 from horolog.interface.settings import Settings
 
 P = ParamSpec("P")
@@ -50,10 +51,29 @@ def _lifted(
     return call
 
 
+def _lifted_within(
+    method: Callable[Concatenate[Scheduler, P], R],
+) -> Callable[Concatenate["AsyncScheduler", P], Coroutine[Any, Any, R]]:
+    """Likewise, of a method that takes ``connection=``: then it runs on the loop, where that
+    connection belongs."""
+    lifted = _lifted(method)
+
+    @wraps(method)
+    async def call(self: "AsyncScheduler", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        connection = kwargs.get("connection")
+        if connection is None:
+            return await lifted(self, *args, **kwargs)
+        kwargs["connection"] = AsyncTransaction(connection)
+        return await cast("Awaitable[R]", method(self.scheduler, *args, **kwargs))
+
+    return call
+
+
 class AsyncScheduler:
     """As :class:`Scheduler`, with coroutines; see there for what each takes, returns and raises.
 
-    A call that is cancelled is no longer waited for, but may still be carried out.
+    A call that is cancelled is no longer waited for, but may still be carried out. ``connection=``
+    takes those of asyncio: psycopg's, asyncpg's, SQLAlchemy's AsyncConnection and AsyncSession.
     """
 
     def __init__(
@@ -95,14 +115,14 @@ class AsyncScheduler:
             self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="horolog-scheduler")
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
-    register = _lifted(Scheduler.register)
-    reschedule = _lifted(Scheduler.reschedule)
-    update = _lifted(Scheduler.update)
-    pause = _lifted(Scheduler.pause)
-    resume = _lifted(Scheduler.resume)
-    cancel = _lifted(Scheduler.cancel)
+    register = _lifted_within(Scheduler.register)
+    reschedule = _lifted_within(Scheduler.reschedule)
+    update = _lifted_within(Scheduler.update)
+    pause = _lifted_within(Scheduler.pause)
+    resume = _lifted_within(Scheduler.resume)
+    cancel = _lifted_within(Scheduler.cancel)
     cancel_occurrence = _lifted(Scheduler.cancel_occurrence)
-    trigger = _lifted(Scheduler.trigger)
+    trigger = _lifted_within(Scheduler.trigger)
     apply = _lifted(Scheduler.apply)
     zone_corrections = _lifted(Scheduler.zone_corrections)
     job = _lifted(Scheduler.job)

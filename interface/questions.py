@@ -49,7 +49,7 @@ class Questions:
         10,000. Raises ``UnknownJob``.
         """
         client = self._connected()
-        job = asking.find_job(client.states, job_id, as_uuid(job_id))
+        job = asking.find_job(client.context, job_id, as_uuid(job_id))
         return changes(client.audit, client.past, job.id, after=chosen_place(after), limit=limit)
 
     def explain(self, occurrence_id: Identifier) -> Explanation:

@@ -5,11 +5,12 @@ query of the application, and its state into an answer. A client needs Postgres 
 for is kept when the call returns, and it may walk away.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack, overload
+from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 from horolog.application.alerting import setting_rules
 from horolog.application.alerting.rules import AlertRule
@@ -37,6 +38,8 @@ from horolog.application.commands.backfill_request import Backfill, BackfillOpti
 from horolog.application.commands.context import Context
 from horolog.application.commands.correcting import Correcting, correct
 from horolog.application.commands.job_spec import JobSpec, Policies
+from horolog.application.inbox.commands import Commands
+from horolog.application.inbox.giving import Giver, Giving
 from horolog.application.queries import asking
 from horolog.application.queries.following import Follower, follow
 from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
@@ -59,7 +62,23 @@ from horolog.interface.filters import (
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
 from horolog.interface.questions import Questions, past_moment
 from horolog.interface.settings import Settings
-from horolog.interface.wiring import Client, connect
+from horolog.interface.wiring import Client, SystemEntropy, connect
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncTransaction:
+    """A connection of asyncio, handed over by an ``AsyncScheduler``: it awaits the answer."""
+
+    connection: object
+
+    async def later(
+        self, namespace: str, giving: Giving, answer: Callable[[Any], Answer]
+    ) -> Answer:
+        from horolog.infrastructure.clients_transaction import give_async
+
+        return answer(await give_async(self.connection, namespace, giving))
 
 
 class Scheduler(Questions):
@@ -72,6 +91,11 @@ class Scheduler(Questions):
     Every method may raise ``StoreUnavailable`` (Postgres is away: nothing was changed, or the
     answer of the change was lost and the same call with the same key is safe), ``SchemaMissing``
     (run ``horolog migrate``) and ``SchemaTooNew``. Ids are taken as ``UUID`` or as text.
+
+    What changes a job takes ``connection=``: the client's own connection (psycopg, psycopg2,
+    SQLAlchemy's Connection or Session, Django's), in whose transaction the command is then given. A
+    rollback leaves nothing of it; once committed it is carried out within some milliseconds, and
+    what is returned is what it will be. See :mod:`horolog.application.inbox`.
     """
 
     def __init__(
@@ -137,8 +161,10 @@ class Scheduler(Questions):
         labels: Mapping[str, str] | None = None,
         reason: str | None = None,
         replace: bool = False,
+        connection: object | None = None,
     ) -> Job:
-        """Registers a job; when this returns, it is in the log.
+        """Registers a job; when this returns, it is in the log. With ``connection``: when the
+        transaction that is open there is committed.
 
         The arguments are those of :class:`JobSpec`. With a ``key`` the call may be repeated: the
         same definition is the same job and leaves no event, another one raises ``KeyConflict``
@@ -172,6 +198,8 @@ class Scheduler(Questions):
             reason=reason,
             replace=replace,
         )
+        if connection is not None:
+            return self._within(connection, self._giving.register(spec), Job.of)
         return Job.of(registering.register(self._context, spec))
 
     def register_many(self, specs: Iterable[JobSpec], *, batch: int = 1000) -> Iterator[Job]:
@@ -190,12 +218,18 @@ class Scheduler(Questions):
         *,
         expected_version: int | None = None,
         reason: str | None = None,
+        connection: object | None = None,
     ) -> Job:
         """From now on only the new schedule fires; what was claimed before still runs.
 
         Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule``, and
         ``VersionConflict`` where the job is not at ``expected_version``.
         """
+        if connection is not None:
+            giving = self._giving.reschedule(
+                job_uuid(job_id), schedule, expected_version=expected_version, reason=reason
+            )
+            return self._within(connection, giving, Job.of)
         return Job.of(
             changing.reschedule(
                 self._context,
@@ -213,6 +247,7 @@ class Scheduler(Questions):
         payload: Mapping[str, Any] | None = None,
         expected_version: int | None = None,
         reason: str | None = None,
+        connection: object | None = None,
         **policies: Unpack[Policies],
     ) -> Job:
         """Changes the payload and the policies that are given; runs that have not begun take them.
@@ -220,6 +255,15 @@ class Scheduler(Questions):
         Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidPayload``,
         ``InvalidPolicy``, and ``VersionConflict`` where the job is not at ``expected_version``.
         """
+        if connection is not None:
+            giving = self._giving.update(
+                job_uuid(job_id),
+                payload=payload,
+                policies=policies,
+                expected_version=expected_version,
+                reason=reason,
+            )
+            return self._within(connection, giving, Job.of)
         return Job.of(
             changing.update(
                 self._context,
@@ -237,11 +281,17 @@ class Scheduler(Questions):
         *,
         expected_version: int | None = None,
         reason: str | None = None,
+        connection: object | None = None,
     ) -> Job:
         """No fire time is claimed until the job is resumed; what was claimed before still runs.
 
         Raises ``UnknownJob``, ``NotAllowed`` for a job that has ended, ``VersionConflict``.
         """
+        if connection is not None:
+            giving = self._giving.pause(
+                job_uuid(job_id), expected_version=expected_version, reason=reason
+            )
+            return self._within(connection, giving, Job.of)
         return Job.of(
             changing.pause(
                 self._context, job_uuid(job_id), expected_version=expected_version, reason=reason
@@ -255,6 +305,7 @@ class Scheduler(Questions):
         catch_up: bool = False,
         expected_version: int | None = None,
         reason: str | None = None,
+        connection: object | None = None,
     ) -> Job:
         """The schedule goes on at its next fire time; the log says what the pause dropped.
 
@@ -262,6 +313,14 @@ class Scheduler(Questions):
         policy decides which of them still run. Raises ``UnknownJob``, ``NotAllowed`` for a job that
         has ended, ``VersionConflict``.
         """
+        if connection is not None:
+            giving = self._giving.resume(
+                job_uuid(job_id),
+                catch_up=catch_up,
+                expected_version=expected_version,
+                reason=reason,
+            )
+            return self._within(connection, giving, Job.of)
         return Job.of(
             changing.resume(
                 self._context,
@@ -278,12 +337,18 @@ class Scheduler(Questions):
         *,
         expected_version: int | None = None,
         reason: str | None = None,
+        connection: object | None = None,
     ) -> Job:
         """The job never fires again; what has not begun does not run, what runs is asked to stop.
 
         A run that stops is "skipped"; one that goes on may still succeed. Cancelling again changes
         nothing. Raises ``UnknownJob``, ``VersionConflict``.
         """
+        if connection is not None:
+            giving = self._giving.cancel(
+                job_uuid(job_id), expected_version=expected_version, reason=reason
+            )
+            return self._within(connection, giving, Job.of)
         return Job.of(
             changing.cancel(
                 self._context, job_uuid(job_id), expected_version=expected_version, reason=reason
@@ -309,12 +374,18 @@ class Scheduler(Questions):
         at: datetime | None = None,
         request_id: str | None = None,
         reason: str | None = None,
+        connection: object | None = None,
     ) -> Occurrence:
         """Orders one extra run, at ``at`` (aware; now, if absent); the same request id is one run.
 
         Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a time
         without a zone.
         """
+        if connection is not None:
+            giving = self._giving.trigger(
+                job_uuid(job_id), at=at, request_id=request_id, reason=reason
+            )
+            return self._within(connection, giving, Occurrence.of)
         state = triggering.trigger(
             self._context,
             self._connected().orders,
@@ -444,7 +515,7 @@ class Scheduler(Questions):
         Raises ``UnknownJob``, also where it was not registered yet.
         """
         client = self._connected()
-        state = asking.find_job(client.states, id_or_key, as_uuid(id_or_key))
+        state = asking.find_job(client.context, id_or_key, as_uuid(id_or_key))
         if as_of is None:
             return Job.of(state)
         moment = past_moment("as_of", as_of)
@@ -480,9 +551,7 @@ class Scheduler(Questions):
         Each has the instant (UTC), the local time, and what a clock change did to it. A paused job
         has none, nor one that has ended. Raises ``UnknownJob``.
         """
-        return asking.upcoming(
-            asking.find_job(self._connected().states, job_id, as_uuid(job_id)), n
-        )
+        return asking.upcoming(asking.find_job(self._context, job_id, as_uuid(job_id)), n)
 
     def compare(self, job_id: Identifier, schedule: Schedule, *, n: int = 20) -> ScheduleDifference:
         """What :meth:`reschedule` would change: fire times kept, added and removed, from now on.
@@ -490,7 +559,7 @@ class Scheduler(Questions):
         Compares the next ``n`` (1 to 10,000) of each schedule, as far as both were looked at.
         Raises ``UnknownJob``, ``InvalidSchedule``.
         """
-        job = asking.find_job(self._connected().states, job_id, as_uuid(job_id))
+        job = asking.find_job(self._context, job_id, as_uuid(job_id))
         return asking.compared(job, schedule, n, now=self._context.clock.now())
 
     def occurrence(self, occurrence_id: Identifier) -> Occurrence:
@@ -540,7 +609,7 @@ class Scheduler(Questions):
         """
         client = self._connected()
         identity = None if isinstance(id, int) else as_uuid(id)
-        stream = asking.stream_of(client.context, client.states, id, identity)
+        stream = asking.stream_of(client.context, id, identity)
         return asking.history(client.log, stream, after=chosen_place(after), limit=limit)
 
     def log(
@@ -732,6 +801,21 @@ class Scheduler(Questions):
     @property
     def _context(self) -> Context:
         return self._connected().context
+
+    @property
+    def _giving(self) -> Commands:
+        """The commands of this client, to be given within a transaction; needs no connection."""
+        return Commands(Giver(self.settings.namespace, self.settings.actor, SystemEntropy()))
+
+    def _within(
+        self, connection: object, giving: Giving, answer: Callable[[Any], Answer]
+    ) -> Answer:
+        """The answer to a command that is given in the transaction of ``connection``."""
+        if isinstance(connection, AsyncTransaction):
+            return cast("Answer", connection.later(self.settings.namespace, giving, answer))
+        from horolog.infrastructure.clients_transaction import give
+
+        return answer(give(connection, self.settings.namespace, giving))
 
     def _connected(self) -> Client:
         with self._lock:

@@ -12,13 +12,15 @@ The same commands, queries, deciders and judgement of handlers as in production;
 and the ready queue are in memory. It may be verified like a real one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from time import sleep
+from typing import Any
 
 from horolog.application.commands.context import Context
+from horolog.application.inbox.giving import Giving
 from horolog.application.simulation.leading import Leading
 from horolog.application.simulation.passing import Passing
 from horolog.application.simulation.performing import Connects, Performing
@@ -28,6 +30,7 @@ from horolog.domain.errors import InvalidSchedule
 from horolog.infrastructure.simulated.alerts import SimulatedAlerts
 from horolog.infrastructure.simulated.audit import SimulatedAudit
 from horolog.infrastructure.simulated.due_index import SimulatedDueIndex
+from horolog.infrastructure.simulated.inbox import give_at_once
 from horolog.infrastructure.simulated.lists import (
     SimulatedDeadLetterList,
     SimulatedJobList,
@@ -40,7 +43,7 @@ from horolog.infrastructure.simulated.past import SimulatedPast
 from horolog.infrastructure.simulated.queue_limits import SimulatedQueueLimits
 from horolog.infrastructure.simulated.results import SimulatedResults
 from horolog.infrastructure.simulated.states import SimulatedStates
-from horolog.interface.scheduler import Scheduler
+from horolog.interface.scheduler import Answer, Scheduler
 from horolog.interface.settings import Settings
 from horolog.interface.wiring import Client
 
@@ -55,7 +58,8 @@ class SimulatedScheduler(Scheduler):
     when the clock begins (aware). ``takes`` says how many seconds the runs of a handler take, by
     its name: none, where it is not named. ``connect`` returns what ``run.connection`` is in
     handlers with ``transactional=True``. Everything else is as in :class:`Scheduler`; random ids
-    come from ``seed``, so that a test that is run again is the same.
+    come from ``seed``, so that a test that is run again is the same. A ``connection`` that commands
+    are given is not used: they are carried out at once.
 
     ``async def`` handlers run on a loop of their own, in real time: what they await takes as long
     as it takes. Close it, or use it with ``with``.
@@ -141,6 +145,15 @@ class SimulatedScheduler(Scheduler):
 
     def _connected(self) -> Client:
         return self._simulated
+
+    def _within(
+        self,
+        connection: object,  # noqa: ARG002 - there is no transaction to be part of
+        giving: Giving,
+        answer: Callable[[Any], Answer],
+    ) -> Answer:
+        orders = self._simulated.orders
+        return answer(give_at_once(self._simulated.context, orders, giving))
 
     def _until(
         self, to: datetime | None, seconds: float, minutes: float, hours: float, days: float

@@ -12,6 +12,7 @@ from horolog.application.commands.context import Context
 from horolog.application.commands.dead_letters import FindsDeadLetters
 from horolog.application.commands.limiting_queues import LimitsQueues
 from horolog.application.commands.triggering import FindsTriggers
+from horolog.application.inbox.draining import Draining
 from horolog.application.log import ReadsLog
 from horolog.application.queries.audit_ports import Audits
 from horolog.application.queries.past_ports import ReadsPast
@@ -26,6 +27,7 @@ from horolog.infrastructure.postgres.alerts import PostgresAlerts
 from horolog.infrastructure.postgres.audit import PostgresAudit
 from horolog.infrastructure.postgres.clock import PostgresClock
 from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.inbox import PostgresInbox
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.log_news import PostgresLogNews
 from horolog.infrastructure.postgres.log_position import log_position
@@ -100,6 +102,7 @@ def connect(settings: Settings) -> Client:
         namespace=settings.namespace,
         partitions=partitions,
         actor=settings.actor,
+        settle=draining(database, states, settings.actor, partitions).settle,
     )
     return Client(
         context,
@@ -117,3 +120,21 @@ def connect(settings: Settings) -> Client:
         news=partial(PostgresLogNews, database),
         close=database.close,
     )
+
+
+def draining(
+    database: Database, states: PostgresStates, actor: str, partitions: int | None = None
+) -> Draining:
+    """What carries out the commands of the namespace's inbox. Raises ``StoreUnavailable``."""
+    # The leaders are to hear of what they append here: it is not in their memory.
+    log = PostgresLog(database)
+    context = Context(
+        log=log,
+        states=states,
+        clock=PostgresClock(database),
+        entropy=SystemEntropy(),
+        namespace=database.namespace,
+        partitions=partitions_of(database) if partitions is None else partitions,
+        actor=actor,
+    )
+    return Draining(PostgresInbox(database, log), PostgresOrders(database), context)

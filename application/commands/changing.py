@@ -198,6 +198,8 @@ def append_change(
 def known_job(context: Context, job_id: UUID) -> JobState:
     """The job as it is now, or ``UnknownJob``."""
     state = context.states.job(job_id)
+    if state is None and context.settle is not None and context.settle(job_id):
+        state = context.states.job(job_id)
     if state is None:
         raise UnknownJob(f"no job has the id {job_id} in namespace {context.namespace!r}")
     return state

@@ -4,7 +4,7 @@ The time is the database's: a client whose clock is wrong must not register jobs
 another hour than it says.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -38,7 +38,11 @@ class Entropy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The surroundings of the commands of one client; ``partitions`` is the namespace's number."""
+    """The surroundings of the commands of one client; ``partitions`` is the namespace's number.
+
+    ``correlation`` is that of a command which was given earlier, in the inbox. ``settle`` has
+    what the inbox holds of a job carried out; whether that was anything.
+    """
 
     log: AppendsToLog
     states: ReadsStates
@@ -47,10 +51,12 @@ class Context:
     namespace: str
     partitions: int
     actor: str
+    correlation: UUID | None = None
+    settle: Callable[[UUID], bool] | None = None
 
     def origin(self, reason: str | None) -> Origin:
         """Who asks, why, and a correlation that joins the events of this one command."""
-        correlation = UUID(bytes=self.entropy.draw(16), version=4)
+        correlation = self.correlation or UUID(bytes=self.entropy.draw(16), version=4)
         said = None if reason is None else storable(reason)
         return Origin(self.actor, said, correlation)
 

@@ -38,14 +38,15 @@ class Candidate:
     state: JobState
 
 
-def register(context: Context, spec: JobSpec) -> JobState:
-    """The job of ``spec``: a new one, or the one that its key has.
+def register(context: Context, spec: JobSpec, *, drawn: UUID | None = None) -> JobState:
+    """The job of ``spec``: a new one, or the one that its key has. ``drawn`` is the id of a job
+    without a key, where it was drawn before.
 
     Raises ``InvalidSchedule``, ``InvalidPayload``, ``InvalidPolicy``; ``KeyConflict`` where the key
     belongs to a job with another definition and ``spec.replace`` is not set.
     """
     if spec.key is None:
-        born = candidate(context, spec, None)
+        born = candidate(context, spec, drawn)
         context.log.append([born.decision])
         return born.state
     job_id = keyed_job_id(context.namespace, checked_key(spec.key))

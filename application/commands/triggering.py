@@ -5,7 +5,7 @@ from typing import Protocol
 from uuid import UUID
 
 from horolog.application.commands.changing import known_job
-from horolog.application.commands.context import MAX_TRIES, Context, too_busy
+from horolog.application.commands.context import MAX_TRIES, Context, Entropy, too_busy
 from horolog.application.decision import decide_on_job
 from horolog.domain.errors import InvalidPolicy, InvalidSchedule, UnknownOccurrence
 from horolog.domain.job import decide_trigger
@@ -32,17 +32,20 @@ def trigger(
     *,
     at: datetime | None = None,
     request_id: str | None = None,
+    salt: str | None = None,
     reason: str | None = None,
 ) -> OccurrenceState:
     """Orders a run at ``at`` (aware; now, if absent). The same request id is the same run.
 
+    ``salt`` is what tells a run without a request id apart, where it was drawn before.
+
     Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a time that
     has no zone or that no id can hold, ``InvalidPolicy`` for a request id that cannot be kept.
     """
-    _check_time(at)
+    check_time(at)
     check_request_id(request_id)
     origin = context.origin(reason)
-    salt = context.entropy.draw(_SALT_BYTES).hex() if request_id is None else request_id
+    salt = request_id or salt or drawn_salt(context.entropy)
     for _ in range(MAX_TRIES):
         job = known_job(context, job_id)
         if request_id is not None and (found := requests.triggered(job_id, request_id)):
@@ -57,6 +60,11 @@ def trigger(
     raise too_busy(f"job {job_id}")
 
 
+def drawn_salt(entropy: Entropy) -> str:
+    """What tells a run apart from all others of the same job and instant."""
+    return entropy.draw(_SALT_BYTES).hex()
+
+
 def _as_it_is(context: Context, occurrence_id: UUID) -> OccurrenceState:
     state = context.states.occurrence(occurrence_id)
     if state is None:
@@ -66,7 +74,8 @@ def _as_it_is(context: Context, occurrence_id: UUID) -> OccurrenceState:
     return state
 
 
-def _check_time(at: datetime | None) -> None:
+def check_time(at: datetime | None) -> None:
+    """Raises ``InvalidSchedule`` for a time that has no zone or that no id can hold."""
     if at is None:
         return
     check_aware("at", at)

@@ -11,10 +11,9 @@ from horolog.application.commands.defining import checked_schedule
 from horolog.application.log import ReadsLog
 from horolog.application.queries.limit import checked_limit
 from horolog.application.queries.ports import ListsOccurrences
-from horolog.application.states import ReadsStates
 from horolog.domain.errors import InvalidPolicy, UnknownJob, UnknownOccurrence
 from horolog.domain.event import topics as known_topics
-from horolog.domain.ids import partition_stream
+from horolog.domain.ids import keyed_job_id, partition_stream
 from horolog.domain.job import JobState
 from horolog.domain.schedule import FireTime, Schedule, ScheduleDifference, difference
 from horolog.domain.text import is_storable
@@ -22,11 +21,23 @@ from horolog.domain.text import is_storable
 _TICK = timedelta(microseconds=1)
 
 
-def find_job(states: ReadsStates, id_or_key: UUID | str, identity: UUID | None) -> JobState:
-    """The job with this id (``identity``, where it is one) or else this key; ``UnknownJob``."""
-    state = None if identity is None else states.job(identity)
-    if state is None and isinstance(id_or_key, str) and is_storable(id_or_key):
-        state = states.job_by_key(id_or_key)
+def find_job(context: Context, id_or_key: UUID | str, identity: UUID | None) -> JobState:
+    """The job with this id (``identity``, where it is one) or else this key; ``UnknownJob``.
+
+    One that is committed in the inbox, and not carried out yet, is carried out now.
+    """
+    is_key = isinstance(id_or_key, str) and is_storable(id_or_key)
+
+    def find() -> JobState | None:
+        state = None if identity is None else context.states.job(identity)
+        return context.states.job_by_key(str(id_or_key)) if state is None and is_key else state
+
+    state = find()
+    if state is None and context.settle is not None:
+        ids = [] if identity is None else [identity]
+        ids += [keyed_job_id(context.namespace, str(id_or_key))] if is_key else []
+        settled = [context.settle(one) for one in ids]
+        state = find() if any(settled) else None
     if state is None:
         raise UnknownJob(f"no job has the id or key {str(id_or_key)!r} in this namespace")
     return state
@@ -80,9 +91,7 @@ def history(log: ReadsLog, stream: UUID, *, after: int, limit: int) -> list[Logg
     return [LoggedEvent.of(event) for event in recorded]
 
 
-def stream_of(
-    context: Context, states: ReadsStates, place: UUID | str | int, identity: UUID | None
-) -> UUID:
+def stream_of(context: Context, place: UUID | str | int, identity: UUID | None) -> UUID:
     """The stream of a job (by id or key), an occurrence (by id) or a partition (by number)."""
     if isinstance(place, int):
         if not 0 <= place < context.partitions:
@@ -90,7 +99,7 @@ def stream_of(
                 f"partition {place}: this namespace has partitions 0 to {context.partitions - 1}"
             )
         return partition_stream(context.namespace, place)
-    return identity or find_job(states, place, None).id
+    return identity or find_job(context, place, None).id
 
 
 def checked_topics(wanted: Sequence[str] | str | None) -> list[str]:

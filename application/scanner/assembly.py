@@ -21,6 +21,7 @@ from horolog.application.scanner.news import HearsNews
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.progress import Progress
 from horolog.application.scanner.publishing import MarksPublished, Publishing
+from horolog.application.scanner.receiving import DrainsInbox, Receiving
 from horolog.application.scanner.republishing import Republishing
 from horolog.application.scanner.scanner import Parts, Scanner
 from horolog.application.scanner.sent import SentMessages
@@ -60,6 +61,7 @@ class Adapters:
     misses: ReadsMisses
     alerts: SeesAlerts
     notices: DeliversNotices
+    inbox: DrainsInbox
     clock: Clock
 
 
@@ -127,8 +129,9 @@ def assemble(
         namespace=namespace, sees=adapters.alerts, delivers=adapters.notices,
         appends=adapters.log, clock=clock, settings=settings, signals=signals,
     )  # fmt: skip
+    receiving = Receiving(territory, inbox=adapters.inbox, settings=settings, signals=signals)
     parts = Parts(
         territory, agenda, outbox, leadership, sweep, claiming, publishing, republishing, looking,
-        serving, lanes, gauging, headroom, watching, raising,
+        serving, lanes, gauging, headroom, watching, raising, receiving,
     )  # fmt: skip
     return Scanner(parts, adapters.news, clock, settings, signals, details)

@@ -2,8 +2,9 @@
 
 A notification is lines of ``partition due_us id``, or ``partition due_us *`` where an append wrote
 more rows than fit: then the partition is read again from that time on. ``lane "name"`` says that a
-lane which is waited for has a slot free, ``scanners`` that one of them has joined or left. News is
-only ever a shortcut: whatever is not heard, a sweep, a look at the lanes or a renewal finds.
+lane which is waited for has a slot free, ``inbox partition`` that a client has committed a command
+for a job of it, ``scanners`` that one of them has joined or left. News is only ever a shortcut:
+whatever is not heard, a sweep, a look at the lanes or the inbox, or a renewal finds.
 """
 
 import asyncio
@@ -32,6 +33,13 @@ class LaneFree:
 
 
 @dataclass(frozen=True, slots=True)
+class InboxFilled:
+    """The inbox holds a command for a job of the partition."""
+
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScannersChanged:
     """An instance has joined or left: the partitions are shared anew."""
 
@@ -48,7 +56,10 @@ class HearsNews(Protocol):
         ...
 
 
-def read_news(payload: str) -> Iterator[Entry | Reread | LaneFree | ScannersChanged]:
+News = Entry | Reread | LaneFree | InboxFilled | ScannersChanged
+
+
+def read_news(payload: str) -> Iterator[News]:
     """What a notification says; a line that cannot be read says nothing."""
     for line in payload.split("\n"):
         if line == "scanners":
@@ -57,6 +68,9 @@ def read_news(payload: str) -> Iterator[Entry | Reread | LaneFree | ScannersChan
         try:
             if line.startswith("lane "):
                 yield LaneFree(str(json.loads(line.removeprefix("lane "))))
+                continue
+            if line.startswith("inbox "):
+                yield InboxFilled(int(line.removeprefix("inbox ")))
                 continue
             partition, due_us, identity = line.split(" ")
             if identity == "*":

@@ -1,4 +1,4 @@
-"""The scanner: ten loops over one state, each of which repeats one step.
+"""The scanner: eleven loops over one state, each of which repeats one step.
 
     leadership   renews leases, elects, releases          every third of a lease
     sweep        reads the index into the agenda          every sweep, and on news
@@ -8,6 +8,7 @@
     looking      ended windows and leases                 every look
     serving      who is next in a lane that was full      when a slot is free
     gauging      how much the ready queues hold           while one is nearly full
+    receiving    what clients gave in transactions        when one is committed
     watching     missed deadlines                         every 5 seconds, by one scanner for all
     raising      alerts, by the rules of their owners     every 5 seconds
 
@@ -28,9 +29,17 @@ from horolog.application.scanner.headroom import Gauging, Headroom
 from horolog.application.scanner.lanes import WaitingLanes
 from horolog.application.scanner.leadership import Leadership
 from horolog.application.scanner.looking import Looking
-from horolog.application.scanner.news import HearsNews, LaneFree, Reread, ScannersChanged, read_news
+from horolog.application.scanner.news import (
+    HearsNews,
+    InboxFilled,
+    LaneFree,
+    Reread,
+    ScannersChanged,
+    read_news,
+)
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.publishing import Publishing
+from horolog.application.scanner.receiving import Receiving
 from horolog.application.scanner.republishing import Republishing
 from horolog.application.scanner.serving import Serving
 from horolog.application.scanner.settings import ScannerSettings
@@ -66,6 +75,7 @@ class Parts:
     headroom: Headroom
     watching: Watching
     raising: Raising
+    receiving: Receiving
 
 
 class Scanner:
@@ -101,6 +111,7 @@ class Scanner:
             name: asyncio.Event()
             for name in (
                 "lead", "sweep", "claim", "claim_full", "publish", "republish", "serve", "gauge",
+                "receive",
             )
         }  # fmt: skip
         self._still = asyncio.Event()
@@ -108,6 +119,7 @@ class Scanner:
     async def run(self, stop: asyncio.Event) -> None:
         """Scans until ``stop`` is set, then publishes what it has claimed and gives back what it
         leads."""
+        parts = self.parts
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeat(self._lead, self._wakes["lead"]))
             group.create_task(self._repeat(self._read, self._wakes["sweep"]))
@@ -115,12 +127,13 @@ class Scanner:
             group.create_task(self._repeat(self._claim_full, self._wakes["claim_full"]))
             group.create_task(self._repeat(self._republish, self._wakes["republish"]))
             group.create_task(self._repeat(self._look, self._still))
-            group.create_task(self._repeat(self.parts.watching.step, self._still))
-            group.create_task(self._repeat(self.parts.raising.step, self._still))
+            group.create_task(self._repeat(parts.watching.step, self._still))
+            group.create_task(self._repeat(parts.raising.step, self._still))
             group.create_task(self._repeat(self._publish, self._wakes["publish"]))
             group.create_task(self._repeat(self._mark, self._still))
             group.create_task(self._repeat(self._serve, self._wakes["serve"]))
             group.create_task(self._repeat(self._gauge, self._wakes["gauge"]))
+            group.create_task(self._repeat(parts.receiving.step, self._wakes["receive"]))
             group.create_task(self._listen())
             try:
                 await stop.wait()
@@ -151,7 +164,7 @@ class Scanner:
         led = set(self.parts.territory.terms)
         pause = await self._leadership.step()
         if led != set(self.parts.territory.terms):
-            self._wake("sweep", "republish", "serve")
+            self._wake("sweep", "republish", "serve", "receive")
         self._wake("claim")  # the leases are trusted for longer now
         return pause
 
@@ -240,13 +253,16 @@ class Scanner:
                     case LaneFree():
                         if self._serving.told(item.name):
                             self._wake("serve")
+                    case InboxFilled():
+                        if self.parts.receiving.told(item.partition):
+                            self._wake("receive")
                     case Entry():
                         self._sweep.hear(item)
             self._wake("claim")
 
         def connected() -> None:
             self._sweep.reload()
-            self._wake("sweep")
+            self._wake("sweep", "receive")
 
         await self._news.hear(heard, connected, self._stopping)
 

@@ -38,6 +38,11 @@ class ScannerSettings(BaseModel):
     """How often ended claim windows and attempt leases are looked for, and the state of the queue.
     Shorter: lost work is noticed sooner. Longer: fewer queries."""
 
+    inbox_interval_s: Seconds = 5.0
+    """How often the inbox is looked at for what no notification told. Shorter: a command given in
+    a client's transaction is carried out sooner where its news was lost, more queries while idle.
+    Longer: the reverse."""
+
     tick_s: Annotated[float, Field(ge=0.0001, le=1)] = 0.001
     """The width of the wheel's finest slot. Finer or coarser changes its cost, not its answers."""
 

@@ -22,7 +22,7 @@ from horolog.application.worker.transactions import CommitUnknown
 from horolog.domain.errors import StoreUnavailable
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.idle_connections import IdleConnections
-from horolog.infrastructure.postgres.log import PostgresLog
+from horolog.infrastructure.postgres.log import REFUSED_AT_COMMIT, PostgresLog
 from horolog.infrastructure.postgres.packing import ARGUMENTS
 
 T = TypeVar("T")
@@ -34,7 +34,6 @@ _BEFORE_APPEND = sql.SQL(
     " set_config('statement_timeout', '60s', true),"
     " set_config('plan_cache_mode', 'force_generic_plan', true)"
 )
-_REFUSED = "HR001"
 
 
 class PostgresTransactions:
@@ -127,7 +126,7 @@ class _Steering:
         try:
             yield from self._close(None)
         except psycopg.Error as error:
-            if error.sqlstate == _REFUSED:
+            if error.sqlstate == REFUSED_AT_COMMIT:
                 return "conflict"
             self._unless_answered(error)
             raise

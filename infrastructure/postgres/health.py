@@ -134,6 +134,15 @@ _MISSED_DEADLINES = """
         LIMIT %(limit)s) missed
 """
 
+# inbox_waiting (each partition's first rows) and inbox_refused; both stop early.
+_INBOX = """
+    SELECT w.count, w.oldest_s, (SELECT count(*) FROM (
+               SELECT FROM :schema.inbox i WHERE i.refused_at IS NOT NULL LIMIT %(limit)s) refused)
+    FROM (SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(i.asked_at)),
+                                    0)::float8 AS oldest_s
+          FROM (SELECT asked_at FROM :schema.inbox WHERE refused_at IS NULL LIMIT %(limit)s) i) w
+"""
+
 _COUNTERS = "SELECT name, value FROM :schema.counters ORDER BY name LIMIT 1000"
 
 
@@ -149,6 +158,7 @@ class PostgresHealth:
         (late, lateness_s) = self._one(_LATE)
         position = log_position(self._database)
         slot_waits, slots_taken = self._one(_LANES)
+        inbox_waiting, inbox_oldest_s, inbox_refused = self._one(_INBOX)
         claims_late, starts_late = (Lateness(*row) for row in self._all(_RECENT_LATENESS))
         leaders: dict[str | None, int] = dict(self._all(_PARTITIONS))
         return StoreHealth(
@@ -177,6 +187,9 @@ class PostgresHealth:
             starts_late=starts_late,
             slot_waits=slot_waits,
             slots_taken=slots_taken,
+            inbox_waiting=inbox_waiting,
+            inbox_oldest_s=inbox_oldest_s,
+            inbox_refused=inbox_refused,
         )
 
     def _alerts(self) -> list[OpenAlert]:

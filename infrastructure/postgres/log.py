@@ -23,6 +23,9 @@ from horolog.infrastructure.postgres.packing import ARGUMENTS, packed
 
 _VERDICTS: dict[int, Verdict] = {0: "accepted", 1: "conflict", 2: "stale", 3: "full"}
 
+REFUSED_AT_COMMIT = "HR001"
+"""The SQLSTATE of a commit that the log refuses (migrations/0005)."""
+
 _APPEND = "SELECT verdicts, last_position, recorded_at FROM :schema.append({})"
 
 # Both tables' primary keys serve it; a stream is in one of them.

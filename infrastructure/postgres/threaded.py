@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from horolog.application.decision import Decision
+from horolog.application.inbox.draining import Draining
 from horolog.application.log import Appended, AppendsToLog, Fences, ReadsLog, Recorded
 
 P = ParamSpec("P")
@@ -101,6 +102,18 @@ class ThreadedLog:
     ) -> list[Recorded]:
         """As :class:`horolog.application.log.ReadsLog` promises."""
         return await self._thread.call(self._log.log, after=after, topics=topics, limit=limit)
+
+
+class ThreadedDraining:
+    """The inbox for an asyncio loop."""
+
+    def __init__(self, draining: Draining, thread: DedicatedThread) -> None:
+        self._draining = draining
+        self._thread = thread
+
+    async def drain(self, partitions: Sequence[int]) -> int:
+        """As :class:`horolog.application.scanner.receiving.DrainsInbox` promises."""
+        return await self._thread.call(self._draining.drain, partitions)
 
 
 class SyncLog(AppendsToLog, ReadsLog, Protocol):

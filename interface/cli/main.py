@@ -38,6 +38,9 @@ SECTIONS: Final = {
         "occurrence": Lazy(f"{_CLI}.occurrences:occurrence", "The execution log."),
         "dead-letters": Lazy(f"{_CLI}.dead_letters:dead_letters", "What nobody will retry."),
         "alert": Lazy(f"{_CLI}.alerts:alert", "Be told of dead letters and missed deadlines."),
+        "inbox": Lazy(
+            f"{_CLI}.inbox:inbox", "Commands of clients' transactions; what was refused."
+        ),
         "queue": Lazy(f"{_CLI}.queues:queue", "Limits of queues, at once and a second."),
         "log": Lazy(f"{_CLI}.log:log", "The events, in their order."),
         "audit": Lazy(f"{_CLI}.audit:audit", "What ran, what did not, and what was due when."),

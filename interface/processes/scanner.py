@@ -23,8 +23,9 @@ from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import check_schema
 from horolog.infrastructure.postgres.retention.ahead import months_kept_ahead
 from horolog.infrastructure.postgres.states import PostgresStates
-from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
+from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedDraining, ThreadedLog
 from horolog.interface.alerting import environment_of_commands
+from horolog.interface.wiring import draining
 
 ROLE = "scanner"
 
@@ -44,9 +45,10 @@ async def run_scanner(
     Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew`` or ``StoreUnavailable`` before
     it has begun; once it runs, a server that is away is waited for.
     """
-    database = Database(database_url, namespace, size=5)
-    threads = [DedicatedThread(f"scanner-{use}") for use in ("reads", "claims", "looks", "leases")]
-    reads, claims, looks, leases = threads
+    database = Database(database_url, namespace, size=6)
+    uses = ("reads", "claims", "looks", "leases", "inbox")
+    threads = [DedicatedThread(f"scanner-{use}") for use in uses]
+    reads, claims, looks, leases, inbox = threads
     queue = NatsReadyQueue(
         nats_url,
         namespace,
@@ -59,6 +61,7 @@ async def run_scanner(
         # Its own claims are in its memory already: nobody has to be told of them.
         log = PostgresLog(database, news_horizon_s=0.0)
         states = PostgresStates(database)
+        received = await inbox.call(draining, database, states, "scanner")
         adapters = Adapters(
             log=ThreadedLog(log, claims),
             elections=ThreadedLog(log, leases),
@@ -75,6 +78,7 @@ async def run_scanner(
                 environment=environment_of_commands(),
                 commands=settings.alert_commands,
             ),
+            inbox=ThreadedDraining(received, inbox),
             clock=SystemClock(),
         )
         async with months_kept_ahead(database, looks):

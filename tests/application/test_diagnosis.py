@@ -56,6 +56,11 @@ def test_jobs_without_a_scanner_are_told() -> None:
     assert "nothing fires: run horolog scanner" in told
 
 
+def test_what_was_set_aside_is_told() -> None:
+    (told,) = attention(replace(WELL, inbox_refused=2))
+    assert "set aside: 2: horolog inbox list --refused" in told
+
+
 def test_partitions_without_a_leader_are_told_while_scanners_live() -> None:
     (told,) = attention(replace(WELL, unowned=3))
     assert "3 of 64 partitions" in told

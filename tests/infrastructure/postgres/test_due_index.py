@@ -11,7 +11,7 @@ import pytest
 from horolog.application.decision import Decision, decide_on_job
 from horolog.application.scanner.clock import microseconds
 from horolog.application.scanner.looking import Extension
-from horolog.application.scanner.news import LaneFree, Reread, ScannersChanged, read_news
+from horolog.application.scanner.news import News, Reread, read_news
 from horolog.application.scanner.sweep import BEGINNING, FIRST, Range
 from horolog.application.scanner.wheel import Entry
 from horolog.domain.definition import JobDefinition
@@ -168,7 +168,7 @@ async def test_known_occurrences_are_those_with_events(
 
 class Ear:
     def __init__(self) -> None:
-        self.heard: list[Entry | Reread | LaneFree | ScannersChanged] = []
+        self.heard: list[News] = []
         self.begun = 0
         self.changed = asyncio.Event()
 

@@ -1,0 +1,49 @@
+"""A scanner sees a client's commit at once, and shares the work with others without doubling it."""
+
+import asyncio
+import time
+from statistics import median
+
+import psycopg
+from tests.faults.scanner.conftest import PARTITIONS, Stage
+
+from horolog import Every, Scheduler
+
+
+async def test_a_commit_is_in_the_log_within_a_tenth_of_a_second(stage: Stage) -> None:
+    scheduler = Scheduler(stage.database_url, namespace=stage.namespace)
+    logged = stage.database.sql("SELECT count(*) FROM :schema.jobs WHERE id = %s")
+    async with stage.scanner() as signals:
+        await signals.reached("elected", PARTITIONS)
+        took: list[float] = []
+        with psycopg.connect(stage.database_url) as connection:
+            for _ in range(20):
+                job = scheduler.register("a", schedule=Every(60), connection=connection)
+                connection.commit()
+                committed = time.monotonic()
+                while stage.database.query(logged, (job.id,)) == [(0,)]:  # noqa: ASYNC110
+                    await asyncio.sleep(0.002)
+                took.append(time.monotonic() - committed)
+    scheduler.close()
+    assert median(took) < 0.1, took
+
+
+async def test_two_scanners_carry_out_each_commit_once(stage: Stage) -> None:
+    scheduler = Scheduler(stage.database_url, namespace=stage.namespace)
+    async with stage.scanner(), stage.scanner():
+        with psycopg.connect(stage.database_url) as connection:
+            for number in range(40):
+                scheduler.register("a", schedule=Every(60), connection=connection)
+                if number % 8 == 7:
+                    connection.commit()
+                    await asyncio.sleep(0)
+        waiting = stage.database.sql("SELECT count(*) FROM :schema.inbox")
+        deadline = time.monotonic() + 10
+        while stage.database.query(waiting) != [(0,)] and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    registered = stage.database.sql(
+        "SELECT count(*), count(DISTINCT stream) FROM :schema.job_events"
+        " WHERE topic = 'job.registered.1'"
+    )
+    assert stage.database.query(registered) == [(40, 40)]
+    scheduler.close()

@@ -5,6 +5,7 @@ python examples/order_and_job.py       # embedded servers; an order that is kept
 
 import tempfile
 from datetime import UTC, datetime
+from pathlib import Path
 
 import psycopg
 
@@ -53,7 +54,7 @@ def main(url: str) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="horolog-") as home:
-        servers = EmbeddedServers(f"{home}/home")
+        servers = EmbeddedServers(Path(home) / "home")
         try:
             address = servers.ensure().database_url
             database = Database(address, "horolog")

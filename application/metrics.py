@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from horolog.application.health import Lateness, QueueHealth, StoreHealth
+from horolog.application.measuring import labels_text
 
 Labels = Mapping[str, str]
 _Sample = tuple[Labels, float]
@@ -37,7 +38,10 @@ def metrics(store: StoreHealth | None, queue: QueueHealth | None) -> str:
     for name, kind, text, samples in families:
         lines.append(f"# HELP horolog_{name} {text}")
         lines.append(f"# TYPE horolog_{name} {kind}")
-        lines += [f"horolog_{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
+        lines += [
+            f"horolog_{name}{labels_text(tuple(labels.items()))} {_number(value)}"
+            for labels, value in samples
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -154,16 +158,6 @@ def _quantiles(stage: str, late: Lateness) -> list[_Sample]:
         return []
     values = {"0.5": late.p50_s, "0.99": late.p99_s, "1": late.worst_s}
     return [({"stage": stage, "quantile": quantile}, v) for quantile, v in values.items()]
-
-
-def _labels(labels: Labels) -> str:
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _number(value: float) -> str:

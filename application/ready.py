@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from horolog.application.tracing import RunTrace
 from horolog.domain.definition import OnUnknown
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job import JobState
@@ -31,7 +32,8 @@ class ReadyRun(BaseModel):
     ``lost``: an attempt before this one was given up as lost, so its effect may have happened; the
     worker asks the handler's ``reconcile`` first, and follows ``on_unknown`` where that cannot say.
     After a person's replay that is "retry": whoever ordered the run has decided. ``since``, in a
-    retry, is when the first attempt was claimed.
+    retry, is when the first attempt was claimed. ``claimed_in`` and ``ordered_in`` are the spans of
+    the claim and of the command that ordered the run (``ordered_alone``: this run only).
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -54,6 +56,9 @@ class ReadyRun(BaseModel):
     since: datetime | None = None
     on_unknown: OnUnknown = "retry"
     definition_version: int | None = None
+    claimed_in: str | None = None
+    ordered_in: str | None = None
+    ordered_alone: bool = False
 
     @property
     def message_id(self) -> str:
@@ -91,6 +96,7 @@ def ready_run(
     lost: bool = False,
     replayed: bool = False,
     since: datetime | None = None,
+    trace: RunTrace | None = None,
 ) -> ReadyRun:
     """The run of an occurrence that was just claimed, with the job as it is now.
 
@@ -98,6 +104,7 @@ def ready_run(
     :class:`horolog.application.states.DueOccurrence`.
     """
     definition = job.definition
+    ordered = None if trace is None else trace.ordered
     return ReadyRun(
         occurrence=claimed.id,
         job=job.id,
@@ -117,6 +124,9 @@ def ready_run(
         since=since,
         on_unknown="retry" if replayed else definition.on_unknown,
         definition_version=claimed.definition_version,
+        claimed_in=None if trace is None else trace.claimed_in,
+        ordered_in=None if ordered is None else ordered.traceparent,
+        ordered_alone=ordered is not None and ordered.alone,
     )
 
 

@@ -27,6 +27,7 @@ class Event(BaseModel):
     ``actor`` is who did it, ``reason`` why (in the actor's words). ``correlation`` joins the events
     of one command; where it is absent, the stream is the story. ``causation`` names the event that
     led to this one as ``stream:version``; where absent, it is the one before it in its stream.
+    ``traceparent`` is the span that it was made in (W3C trace context), where somebody traced.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -37,6 +38,7 @@ class Event(BaseModel):
     reason: str | None = None
     correlation: UUID | None = None
     causation: str | None = None
+    traceparent: str | None = None
 
     def __init_subclass__(cls, *, topic: str = "") -> None:
         super().__init_subclass__()

@@ -10,6 +10,7 @@ class OriginFields(TypedDict):
     reason: str | None
     correlation: UUID | None
     causation: str | None
+    traceparent: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Origin:
     reason: str | None = None
     correlation: UUID | None = None
     causation: str | None = None
+    traceparent: str | None = None
 
     def fields(self) -> OriginFields:
         return {
@@ -27,4 +29,5 @@ class Origin:
             "reason": self.reason,
             "correlation": self.correlation,
             "causation": self.causation,
+            "traceparent": self.traceparent,
         }

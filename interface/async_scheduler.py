@@ -17,6 +17,7 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import datetime
 from functools import wraps
 from itertools import islice
@@ -113,7 +114,9 @@ class AsyncScheduler:
         """The answer of a blocking call, made in a thread of this scheduler."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="horolog-scheduler")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        # The thread works in the caller's context, so that the caller's span is there too.
+        within = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, within.run, call)
 
     register = _lifted_within(Scheduler.register)
     reschedule = _lifted_within(Scheduler.reschedule)

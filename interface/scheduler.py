@@ -62,6 +62,7 @@ from horolog.interface.filters import (
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
 from horolog.interface.questions import Questions, past_moment
 from horolog.interface.settings import Settings
+from horolog.interface.tracing import current_traceparent, traced
 from horolog.interface.wiring import Client, SystemEntropy, connect
 
 Answer = TypeVar("Answer")
@@ -134,6 +135,7 @@ class Scheduler(Questions):
 
     # Jobs
 
+    @traced
     def register(
         self,
         name: str,
@@ -211,6 +213,7 @@ class Scheduler(Questions):
         for state in registering_many.register_many(self._context, specs, batch=batch):
             yield Job.of(state)
 
+    @traced
     def reschedule(
         self,
         job_id: Identifier,
@@ -240,6 +243,7 @@ class Scheduler(Questions):
             )
         )
 
+    @traced
     def update(
         self,
         job_id: Identifier,
@@ -275,6 +279,7 @@ class Scheduler(Questions):
             )
         )
 
+    @traced
     def pause(
         self,
         job_id: Identifier,
@@ -298,6 +303,7 @@ class Scheduler(Questions):
             )
         )
 
+    @traced
     def resume(
         self,
         job_id: Identifier,
@@ -331,6 +337,7 @@ class Scheduler(Questions):
             )
         )
 
+    @traced
     def cancel(
         self,
         job_id: Identifier,
@@ -367,6 +374,7 @@ class Scheduler(Questions):
         identity = occurrence_uuid(occurrence_id)
         return Occurrence.of(cancelling.cancel_occurrence(self._context, identity, reason=reason))
 
+    @traced
     def trigger(
         self,
         job_id: Identifier,
@@ -805,7 +813,10 @@ class Scheduler(Questions):
     @property
     def _giving(self) -> Commands:
         """The commands of this client, to be given within a transaction; needs no connection."""
-        return Commands(Giver(self.settings.namespace, self.settings.actor, SystemEntropy()))
+        giver = Giver(
+            self.settings.namespace, self.settings.actor, SystemEntropy(), current_traceparent()
+        )
+        return Commands(giver)
 
     def _within(
         self, connection: object, giving: Giving, answer: Callable[[Any], Answer]

@@ -40,6 +40,7 @@ from horolog.infrastructure.postgres.queries_occurrences import PostgresOccurren
 from horolog.infrastructure.postgres.queue_limits import PostgresQueueLimits
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.interface.settings import Settings
+from horolog.interface.tracing import current_traceparent
 
 PATIENCE_S = 5.0
 """How long a command whose connection broke is tried again before the client is told."""
@@ -102,6 +103,7 @@ def connect(settings: Settings) -> Client:
         namespace=settings.namespace,
         partitions=partitions,
         actor=settings.actor,
+        traceparent=current_traceparent,
         settle=draining(database, states, settings.actor, partitions).settle,
     )
     return Client(

@@ -11,7 +11,7 @@ if __name__ == "__main__":
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -20,6 +20,9 @@ from horolog.application.worker.settings import WorkerSettings
 from horolog.domain.errors import InvalidSetting
 from horolog.interface.loading import load, wrong_kind
 from horolog.interface.settings import Settings
+
+if TYPE_CHECKING:
+    from horolog.interface.processes.monitor import Monitor
 
 
 class Worker(Handlers):
@@ -76,7 +79,9 @@ class Worker(Handlers):
         asyncio.run(run_until_signalled(self, settings))
 
 
-async def run_until_signalled(worker: Worker, settings: Settings) -> None:
+async def run_until_signalled(
+    worker: Worker, settings: Settings, monitor: "Monitor | None" = None
+) -> None:
     """Runs the worker on the running loop until SIGTERM or SIGINT."""
     from horolog.interface.processes.signals import stop_on_signals
     from horolog.interface.processes.worker import run_worker
@@ -88,6 +93,7 @@ async def run_until_signalled(worker: Worker, settings: Settings) -> None:
             nats_url=settings.nats_url(),
             namespace=settings.namespace,
             stop=stop,
+            monitor=monitor,
         )
 
 

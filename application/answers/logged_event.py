@@ -9,7 +9,7 @@ from horolog.application.answers.plain import plain
 from horolog.application.log import Recorded
 from horolog.domain.event import Event
 
-_ORIGIN = {"actor", "reason", "correlation", "causation"}
+_ORIGIN = {"actor", "reason", "correlation", "causation", "traceparent"}
 
 
 @dataclass(frozen=True, slots=True)

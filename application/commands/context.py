@@ -36,12 +36,17 @@ class Entropy(Protocol):
     def draw(self, size: int) -> bytes: ...
 
 
+def _untraced() -> str | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """The surroundings of the commands of one client; ``partitions`` is the namespace's number.
 
-    ``correlation`` is that of a command which was given earlier, in the inbox. ``settle`` has
-    what the inbox holds of a job carried out; whether that was anything.
+    ``correlation`` is that of a command which was given earlier, in the inbox. ``traceparent`` is
+    the client's present span. ``settle`` has what the inbox holds of a job carried out; whether
+    that was anything.
     """
 
     log: AppendsToLog
@@ -52,13 +57,14 @@ class Context:
     partitions: int
     actor: str
     correlation: UUID | None = None
+    traceparent: Callable[[], str | None] = _untraced
     settle: Callable[[UUID], bool] | None = None
 
     def origin(self, reason: str | None) -> Origin:
         """Who asks, why, and a correlation that joins the events of this one command."""
         correlation = self.correlation or UUID(bytes=self.entropy.draw(16), version=4)
         said = None if reason is None else storable(reason)
-        return Origin(self.actor, said, correlation)
+        return Origin(self.actor, said, correlation, traceparent=self.traceparent())
 
     def partition(self, job_id: UUID, concurrency_key: str | None) -> int:
         """Jobs that share a concurrency key share a partition: one leader sees them all."""

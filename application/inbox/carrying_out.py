@@ -41,7 +41,11 @@ class _Then:
 def as_given(context: Context, given: AnyGiven) -> Context:
     """The surroundings of the command: its own time, its own giver."""
     return replace(
-        context, clock=_Then(given.given_at), actor=given.actor, correlation=given.correlation
+        context,
+        clock=_Then(given.given_at),
+        actor=given.actor,
+        correlation=given.correlation,
+        traceparent=lambda: given.traceparent,
     )
 
 

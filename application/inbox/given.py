@@ -27,6 +27,7 @@ class Given(BaseModel):
     actor: str
     reason: str | None = None
     correlation: UUID
+    traceparent: str | None = None
     expected_version: int | None = None
 
 

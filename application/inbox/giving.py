@@ -51,6 +51,7 @@ class GivenFields(TypedDict):
     actor: str
     reason: str | None
     correlation: UUID
+    traceparent: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Giver:
     namespace: str
     actor: str
     entropy: Entropy
+    traceparent: str | None = None
 
     def give(
         self,
@@ -86,6 +88,7 @@ class Giver:
                     "actor": self.actor,
                     "reason": said,
                     "correlation": correlation,
+                    "traceparent": self.traceparent,
                 }
             )
             imagined = look.imagined(identity, request_id)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from horolog.application.alerting.ports import DeliversNotices, SeesAlerts
 from horolog.application.alerting.raising import Raising
+from horolog.application.measuring import UNMEASURED, Measures
 from horolog.application.scanner.agenda import Agenda
 from horolog.application.scanner.claiming import Appends, Claiming, ReadsDueRows
 from horolog.application.scanner.clock import Clock, DatabaseTime
@@ -30,8 +31,10 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import ReadsIndex, Sweep
 from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.traced_claims import TracedClaims
 from horolog.application.scanner.watching import ReadsMisses, Watching
 from horolog.application.scanner.wheel import Wheel
+from horolog.application.tracing import UNTRACED, FindsOrders, RunTraces, Spans
 
 
 class Index(ReadsIndex, Extends, ReadsDueRows, ReadsLanes, Protocol):
@@ -49,7 +52,7 @@ class Leases(KeepsLeases, MarksPublished, Protocol):
 @dataclass(frozen=True, slots=True)
 class Adapters:
     """What a scanner works on. ``log`` and ``elections`` may be one; with two, a renewal does not
-    wait for a batch of claims."""
+    wait for a batch of claims. ``orders`` is asked only where somebody traces."""
 
     log: Appends
     elections: Appends
@@ -63,6 +66,7 @@ class Adapters:
     notices: DeliversNotices
     inbox: DrainsInbox
     clock: Clock
+    orders: FindsOrders | None = None
 
 
 def assemble(
@@ -72,6 +76,8 @@ def assemble(
     signals: Signals | None = None,
     *,
     namespace: str = "horolog",
+    measures: Measures = UNMEASURED,
+    spans: Spans = UNTRACED,
 ) -> Scanner:
     """A scanner that is ready to run."""
     signals = signals or Signals()
@@ -83,7 +89,11 @@ def assemble(
     agenda = Agenda(wheel, room=headroom.room, capacity=settings.due_capacity)
     lanes = WaitingLanes()
     progress = Progress()
-    outbox = Outbox(settings, progress)
+    traces = RunTraces()
+    outbox = Outbox(settings, progress, traces)
+    appends = adapters.log
+    if spans.tracing and adapters.orders is not None:
+        appends = TracedClaims(appends, spans, adapters.orders, traces)
     gauging = Gauging(headroom, outbox.unpublished, queue=adapters.queue)
     sent = SentMessages()
     details: MutableMapping[str, object] = {}
@@ -101,13 +111,14 @@ def assemble(
     )  # fmt: skip
     claiming = Claiming(
         territory, agenda, outbox, progress, serving, headroom,
-        rows=adapters.index, appends=adapters.log,
+        rows=adapters.index, appends=appends,
         clock=clock, time=time, settings=settings, signals=signals,
     )  # fmt: skip
     publishing = Publishing(
         territory, outbox, progress, sent, republishing, headroom,
         queue=adapters.queue, marks=adapters.leases,
-        clock=clock, settings=settings, signals=signals,
+        clock=clock, settings=settings, signals=signals, measures=measures,
+        spans=spans,
     )  # fmt: skip
     looking = Looking(
         territory, outbox, sent, claiming, republishing,

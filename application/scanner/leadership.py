@@ -24,6 +24,9 @@ from horolog.application.scanner.territory import Term, Territory
 from horolog.domain.origin import Origin
 from horolog.domain.partition import PartitionState, decide_election, decide_release, fair_share
 
+TRUSTED_PART = 0.9
+"""How much of its lease a leader trusts itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -87,6 +90,8 @@ class Leadership:
         self._signals = signals
         self._origin = Origin(actor=f"scanner {territory.instance}")
         self._details = details
+        self.renewed_at: float | None = None
+        """When the last renewal that succeeded was sent, by the monotonic clock."""
 
     async def step(self) -> float:
         """Renews, then elects or releases towards the fair share; seconds until the next step."""
@@ -129,12 +134,13 @@ class Leadership:
         moved_s = self._time.observe(sent, self._clock.monotonic(), view.now_us)
         self._signals.emit("clock_stepped", int(abs(moved_s) > 1))
         self._signals.emit("renewed")
+        self.renewed_at = sent
         return view, self._trusted_until(sent)
 
     def _trusted_until(self, sent: float) -> float:
         """A tenth of the lease is left for the difference in speed of two clocks, and for the way
         of a claim to the log."""
-        return sent + self._settings.lease_s * 0.9
+        return sent + self._settings.lease_s * TRUSTED_PART
 
     def _take_over(self, view: View, trusted_until: float) -> dict[int, Lease]:
         """Our partitions by the store's account, which is the one that counts."""

@@ -14,6 +14,7 @@ from uuid import UUID
 from horolog.application.ready import MAX_MESSAGE_BYTES, MAX_RUNS, encode_run, ready_run
 from horolog.application.scanner.progress import Batch, Progress
 from horolog.application.scanner.settings import ScannerSettings
+from horolog.application.tracing import RunTraces
 from horolog.domain.job import JobState
 from horolog.domain.occurrence import OccurrenceState
 
@@ -29,6 +30,7 @@ class Pending:
     data: bytes
     batch: Batch | None
     copy: int = 0
+    claimed_in: str | None = None
 
     @property
     def message_id(self) -> str:
@@ -39,12 +41,14 @@ class Pending:
 @dataclass(slots=True)
 class Message:
     """What is published at once: the runs of one queue. ``retry`` varies the id, where the queue
-    took it for a duplicate of something that it does not hold."""
+    took it for a duplicate of something that it does not hold. ``traceparent`` is the span that
+    publishes it."""
 
     queue: str
     base_id: str
     runs: list[Pending] = field(default_factory=list[Pending])
     retry: int = 0
+    traceparent: str | None = None
 
     @property
     def message_id(self) -> str:
@@ -59,7 +63,10 @@ class Message:
 class Outbox:
     """Bounded by count and by size; who adds more than there was room for is let through once."""
 
-    def __init__(self, settings: ScannerSettings, progress: Progress) -> None:
+    def __init__(
+        self, settings: ScannerSettings, progress: Progress, traces: RunTraces | None = None
+    ) -> None:
+        self._traces = traces or RunTraces()
         self._settings = settings
         self._progress = progress
         self._waiting: dict[str, deque[Pending]] = {}
@@ -93,9 +100,12 @@ class Outbox:
         copy: int = 0,
     ) -> None:
         """A claim that the log accepted."""
-        run = ready_run(job, claimed, lost=lost, replayed=replayed, since=since)
-        data = encode_run(run)
-        pending = Pending(claimed.id, claimed.attempt, job.definition.queue, data, batch, copy)
+        trace = self._traces.take(claimed.id)
+        run = ready_run(job, claimed, lost=lost, replayed=replayed, since=since, trace=trace)
+        data, queue = encode_run(run), job.definition.queue
+        pending = Pending(
+            claimed.id, claimed.attempt, queue, data, batch, copy, claimed_in=run.claimed_in
+        )
         self._waiting.setdefault(pending.queue, deque()).append(pending)
         self._attempts[pending.occurrence] = pending.attempt
         self._of_queue[pending.queue] += 1

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from horolog.application.measuring import UNMEASURED, Measures
 from horolog.application.scanner.clock import Clock
 from horolog.application.scanner.headroom import Headroom
 from horolog.application.scanner.outbox import Message, Outbox
@@ -21,6 +22,7 @@ from horolog.application.scanner.sent import GRACE_S, Place, SentMessages
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.territory import Territory
+from horolog.application.tracing import MOST_LINKS, NO_SPAN, UNTRACED, Span, Spans
 
 log = logging.getLogger("horolog.scanner")
 
@@ -80,7 +82,11 @@ class Publishing:
         clock: Clock,
         settings: ScannerSettings,
         signals: Signals,
+        measures: Measures = UNMEASURED,
+        spans: Spans = UNTRACED,
     ) -> None:
+        self._measures = measures
+        self._spans = spans
         self._territory = territory
         self._outbox = outbox
         self._progress = progress
@@ -102,14 +108,36 @@ class Publishing:
         messages = self._outbox.take(self._allowance)
         if not messages:
             return None
+        started = self._clock.monotonic()
+        span = self._begin(messages) if self._spans.tracing else NO_SPAN
         try:
             receipts = await self._queue.publish(messages)
         except BaseException:
             self._outbox.put_back(messages)
+            span.end(failure="queue_away")
             raise
+        span.end()
+        self._measures.observe("publish_seconds", self._clock.monotonic() - started)
+        self._measures.observe("publish_messages", len(messages))
         unconfirmed, self._pause_s = await self._settle(messages, receipts)
         self._outbox.put_back(unconfirmed)
         return self._pause_s
+
+    def _begin(self, messages: Sequence[Message]) -> Span:
+        """A span for the round, linked to the claims that it publishes; its messages name it."""
+        claims = {run.claimed_in for message in messages for run in message.runs if run.claimed_in}
+        span = self._spans.begin(
+            "horolog.publish",
+            kind="producer",
+            links=sorted(claims)[:MOST_LINKS],
+            attributes={
+                "messaging.system": "nats",
+                "messaging.batch.message_count": len(messages),
+            },
+        )
+        for message in messages:
+            message.traceparent = span.traceparent
+        return span
 
     async def mark(self) -> None:
         """Writes down how far publishing has come, if it has come further."""

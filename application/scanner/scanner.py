@@ -27,7 +27,7 @@ from horolog.application.scanner.claiming import Claiming, Turn
 from horolog.application.scanner.clock import Clock
 from horolog.application.scanner.headroom import Gauging, Headroom
 from horolog.application.scanner.lanes import WaitingLanes
-from horolog.application.scanner.leadership import Leadership
+from horolog.application.scanner.leadership import TRUSTED_PART, Leadership
 from horolog.application.scanner.looking import Looking
 from horolog.application.scanner.news import (
     HearsNews,
@@ -48,6 +48,7 @@ from horolog.application.scanner.sweep import Sweep
 from horolog.application.scanner.territory import Territory
 from horolog.application.scanner.watching import Watching
 from horolog.application.scanner.wheel import Entry
+from horolog.application.standing import Standing
 from horolog.domain.errors import HorologError, QueueUnavailable, StoreUnavailable
 
 log = logging.getLogger("horolog.scanner")
@@ -158,6 +159,27 @@ class Scanner:
             "queue_away": self._looking.queue_away,
             "counts": dict(self.signals.counts),
         }
+
+    def standing(self) -> Standing:
+        """Whether it can claim what is due; from any thread."""
+        parts, troubles = self.parts, list[str]()
+        trusted = [term.trusted_until for term in list(parts.territory.terms.values())]
+        now, lease_s = self._clock.monotonic(), self._settings.lease_s
+        ages = [now - (until - lease_s * TRUSTED_PART) for until in trusted]
+        if self._leadership.renewed_at is None or (
+            now - self._leadership.renewed_at > lease_s * TRUSTED_PART
+        ):
+            troubles.append("the leases could not be renewed: Postgres is away")
+        if self._looking.queue_away:
+            troubles.append("the ready queue cannot be reached: NATS is away")
+        gauges = {
+            "lease_age_seconds": max(ages, default=0.0),
+            "leases": float(len(trusted)),
+            "wheel_entries": float(len(parts.agenda.wheel)),
+            "due_entries": float(parts.agenda.waiting),
+            "unpublished_runs": float(len(parts.outbox)),
+        }
+        return Standing(troubles, gauges)
 
     async def _lead(self) -> float:
         self._details.update(self.account())

@@ -16,8 +16,12 @@ class Signals:
 
     def __init__(self, *witnesses: Witness) -> None:
         self.counts: Counter[str] = Counter()
-        self._witnesses = witnesses
+        self._witnesses = list(witnesses)
         self._changed = asyncio.Event()
+
+    def join(self, witness: Witness) -> None:
+        """One more witness, of what happens from now on."""
+        self._witnesses.append(witness)
 
     def emit(self, name: str, count: int = 1) -> None:
         """``name`` happened ``count`` times; zero times is nothing."""

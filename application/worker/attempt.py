@@ -5,6 +5,7 @@ from threading import Lock
 from typing import Literal
 
 from horolog.application.ready import ReadyRun
+from horolog.application.tracing import NO_SPAN
 from horolog.application.worker.handlers import AnyHandler
 from horolog.application.worker.held import Held
 from horolog.application.worker.run import Run
@@ -31,6 +32,7 @@ class Attempt:
         "held",
         "ready",
         "run",
+        "span",
         "started_at",
         "state",
         "task",
@@ -45,6 +47,7 @@ class Attempt:
         self.held = held
         self.state = state
         self.run = run
+        self.span = NO_SPAN
         self.started_at = 0.0
         self.has_slots = True
         self.decided = False

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from horolog.application.decision import Decision, decide_on_occurrence
 from horolog.application.log import Verdict
+from horolog.application.measuring import UNMEASURED, Measures
 from horolog.application.worker.asked_to_wait import asked_to_wait_s
 from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.classify import Classification
@@ -22,6 +23,7 @@ from horolog.application.worker.group_commit import Settled
 from horolog.application.worker.raised import MAX_WAIT_S, Retryable, Snooze
 from horolog.application.worker.results import storable_result
 from horolog.domain.errors import InvalidPayload
+from horolog.domain.event import Event
 from horolog.domain.failure import FailureKind
 from horolog.domain.occurrence import (
     OccurrenceState,
@@ -30,7 +32,7 @@ from horolog.domain.occurrence import (
     decide_stopped,
     decide_unknown,
 )
-from horolog.domain.occurrence_events import OccurrenceEvent, Succeeded
+from horolog.domain.occurrence_events import Failed, OccurrenceEvent, Succeeded
 from horolog.domain.origin import Origin
 from horolog.domain.text import storable
 
@@ -67,6 +69,7 @@ class Finishing:
         actor: str,
         monotonic: Callable[[], float],
         refused: Callable[[Attempt, Outcome], None],
+        measures: Measures = UNMEASURED,
     ) -> None:
         """``refused`` looks up the occurrence of an outcome that the log refused, and answers with
         :meth:`decide_again`."""
@@ -77,6 +80,7 @@ class Finishing:
         self._origin = Origin(actor)
         self._monotonic = monotonic
         self._refused = refused
+        self._measures = measures
 
     def returned(self, attempt: Attempt, value: Any) -> None:
         """The handler returned: success, unless what it returned cannot be kept."""
@@ -139,6 +143,7 @@ class Finishing:
         if not attempt.take_decision():
             return
         self._counting.add("attempts_taken_away")
+        attempt.span.end(failure="taken", **{"horolog.outcome": "taken"})
         log.warning(
             "attempt %d of %s (%s) was given up as lost while it ran here; it was cancelled",
             attempt.ready.attempt,
@@ -193,11 +198,15 @@ class Finishing:
         return lambda state: decide_stopped(state, seconds=seconds, origin=self._origin)
 
     def _decision(self, attempt: Attempt, events: Sequence[OccurrenceEvent]) -> Decision:
+        if (traceparent := attempt.span.traceparent) is not None:
+            events = [one.model_copy(update={"traceparent": traceparent}) for one in events]
         return decide_on_occurrence(attempt.state, events, name=attempt.ready.name)[0]
 
     def settle(self, attempt: Attempt, verdict: Verdict) -> None:
         """What the log says about the success of a transactional handler. Where it was refused its
         effect was rolled back: if the run was asked to stop meanwhile, it has stopped."""
+        if verdict == "accepted":
+            self._measure(attempt, "succeeded")
         self._settled(attempt, self._stop(attempt), verdict)
 
     def decide_again(
@@ -214,6 +223,7 @@ class Finishing:
             self._submit(attempt, outcome)
             return
         self._counting.add("late_outcomes_refused")
+        attempt.span.end(failure="late", **{"horolog.outcome": "late"})
         log.warning(
             "the outcome of attempt %d of %s (%s) came late and was refused: it had been given"
             " up as lost",
@@ -237,7 +247,23 @@ class Finishing:
 
     def _submit(self, attempt: Attempt, outcome: Outcome) -> None:
         decision = self._decision(attempt, outcome(attempt.state))
-        self._commit.submit(decision, lambda verdict: self._settled(attempt, outcome, verdict))
+
+        def settled(verdict: Verdict) -> None:
+            if verdict == "accepted":
+                said = decision.events[-1].event
+                failures = (e.event.kind for e in decision.events if type(e.event) is Failed)
+                self._measure(attempt, outcome_word(said), next(failures, ""))
+            self._settled(attempt, outcome, verdict)
+
+        self._commit.submit(decision, settled)
+
+    def _measure(self, attempt: Attempt, outcome: str, failure: str = "") -> None:
+        name, queue = attempt.ready.name, attempt.ready.queue
+        self._measures.count(
+            "attempts_total", name=name, queue=queue, outcome=outcome, failure=failure
+        )
+        self._measures.observe("run_seconds", self._seconds(attempt), name=name, outcome=outcome)
+        attempt.span.end(failure=failure, **{"horolog.outcome": outcome})
 
     def _settled(self, attempt: Attempt, outcome: Outcome, verdict: Verdict) -> None:
         if verdict == "accepted":
@@ -247,6 +273,11 @@ class Finishing:
 
     def _seconds(self, attempt: Attempt) -> float:
         return round(self._monotonic() - attempt.started_at, 6)
+
+
+def outcome_word(event: Event) -> str:
+    """What an attempt ended with, as metrics and spans call it."""
+    return event.topic.split(".")[1]
 
 
 def described(error: BaseException) -> str:

@@ -20,6 +20,11 @@ class ReadyMessage(Protocol):
         """Seconds since the queue got the message (not this delivery of it)."""
         ...
 
+    @property
+    def traceparent(self) -> str | None:
+        """The span that published it, where somebody traces."""
+        ...
+
     def tell(self, word: "Word") -> None:
         """Says to the queue what becomes of the delivery."""
         ...

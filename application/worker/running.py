@@ -13,12 +13,16 @@ from functools import partial
 from typing import Any
 
 from horolog.application.decision import Decision
+from horolog.application.measuring import UNMEASURED, Measures
+from horolog.application.tracing import UNTRACED, Spans
 from horolog.application.worker.attempt import Attempt
+from horolog.application.worker.current import current_run
 from horolog.application.worker.finishing import Finishing
 from horolog.application.worker.group_commit import GroupCommit
 from horolog.application.worker.handlers import Handlers, is_async
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.threads import HandlerThreads
+from horolog.application.worker.traced_attempts import attempt_span
 from horolog.application.worker.transactions import CommitUnknown, Transactions
 from horolog.domain.errors import InvalidPayload
 from horolog.domain.reference import Ref, find_refs, has_refs, replace_refs
@@ -39,6 +43,8 @@ class Running:
         settings: WorkerSettings,
         monotonic: Callable[[], float],
         ended: Callable[[Attempt], None],
+        measures: Measures = UNMEASURED,
+        spans: Spans = UNTRACED,
     ) -> None:
         self._handlers = handlers
         self._finishing = finishing
@@ -47,6 +53,8 @@ class Running:
         self._settings = settings
         self._monotonic = monotonic
         self._ended = ended
+        self._measures = measures
+        self._spans = spans
         self._threads = HandlerThreads(settings.threads)
         self._loop = asyncio.get_running_loop()
         self._errands: set[asyncio.Task[None]] = set()
@@ -54,6 +62,13 @@ class Running:
     def start(self, attempt: Attempt) -> None:
         """Begins an attempt that the log has accepted."""
         attempt.started_at = self._monotonic()
+        if attempt.ready.attempt == 1 and attempt.ready.kind != "backfill":
+            late = (self._commit.now() - attempt.ready.fire_time).total_seconds()
+            self._measures.observe(
+                "start_lateness_seconds", max(0.0, late), queue=attempt.ready.queue
+            )
+        if self._spans.tracing:
+            attempt.span = attempt_span(self._spans, attempt)
         if attempt.ready.timeout is not None:
             attempt.timer = self._loop.call_later(attempt.ready.timeout, self._expire, attempt)
         prepares = self._needs_preparation(attempt)
@@ -79,6 +94,8 @@ class Running:
 
     async def _run(self, attempt: Attempt, prepares: bool) -> None:
         handler, payload = attempt.handler, attempt.ready.payload
+        current_run.set(attempt.run)
+        attempt.span.attach()  # of this task's own context
         try:
             if prepares:
                 payload = await self._resolved(attempt)
@@ -129,6 +146,8 @@ class Running:
 
     def _called(self, attempt: Attempt, payload: dict[str, Any]) -> Callable[[], None]:
         """Calls a ``def`` handler, in its thread; what is to be done about it on the loop."""
+        current_run.set(attempt.run)
+        detach = attempt.span.attach()
         try:
             arguments = attempt.handler.arguments.accept(payload)
             if attempt.handler.transactional:
@@ -136,6 +155,9 @@ class Running:
             value = attempt.handler.function(attempt.run, **arguments)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             return partial(self._raised, attempt, error)
+        finally:
+            detach()
+            current_run.set(None)
         return partial(self._finishing.returned, attempt, value)
 
     def _called_in_transaction(

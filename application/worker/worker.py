@@ -15,9 +15,12 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 
+from horolog.application.measuring import UNMEASURED, Measures
 from horolog.application.ready import ReadyRun
 from horolog.application.scanner.clock import Clock
 from horolog.application.scanner.news import HearsNews
+from horolog.application.standing import Standing
+from horolog.application.tracing import UNTRACED, Spans
 from horolog.application.worker.admission import Admission
 from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.counting import Counting, RecordsCounts
@@ -59,7 +62,13 @@ class WorkerLoop:
     """One worker: made and run on one event loop, once."""
 
     def __init__(
-        self, handlers: Handlers, ports: WorkerPorts, settings: WorkerSettings, actor: str
+        self,
+        handlers: Handlers,
+        ports: WorkerPorts,
+        settings: WorkerSettings,
+        actor: str,
+        measures: Measures = UNMEASURED,
+        spans: Spans = UNTRACED,
     ) -> None:
         """``actor`` names this life of this process, and nothing else ever: by it the worker
         recognises its own events after a cut connection."""
@@ -68,7 +77,7 @@ class WorkerLoop:
         self._occurrences = ports.occurrences
         self._settings = settings
         self._monotonic = monotonic
-        self._counting = Counting()
+        self._counting = Counting(measures)
         self._commit = GroupCommit(ports.log, ports.clock, settings)
         self._held = HeldMessages(settings.ack_wait_s / 3)
         self._refused: asyncio.Queue[tuple[ReadyRun, Held]] = asyncio.Queue()
@@ -81,6 +90,7 @@ class WorkerLoop:
             actor=actor,
             monotonic=monotonic,
             refused=lambda attempt, outcome: self._refused_outcomes.put_nowait((attempt, outcome)),
+            measures=measures,
         )
         self._admission = Admission(
             self._commit,
@@ -100,6 +110,8 @@ class WorkerLoop:
             settings=settings,
             monotonic=monotonic,
             ended=self._admission.ended,
+            measures=measures,
+            spans=spans,
         )
         self._heartbeats = Heartbeats(
             self._admission.in_hand,
@@ -153,6 +165,17 @@ class WorkerLoop:
             await asyncio.gather(stopped, pulling, *machinery, return_exceptions=True)
             await self._heartbeats.stop()
             self._running.close()
+
+    def standing(self) -> Standing:
+        """Whether it can begin runs; from any thread."""
+        troubles: list[str] = []
+        if not self._commit.available:
+            troubles.append("outcomes cannot be appended: Postgres is away")
+        gauges = {
+            "running_runs": float(sum(1 for _ in self._admission.in_hand())),
+            "waiting_decisions": float(self._commit.waiting),
+        }
+        return Standing(troubles, gauges)
 
     def _look_up_later(self, ready: ReadyRun, held: Held) -> None:
         self._refused.put_nowait((ready, held))

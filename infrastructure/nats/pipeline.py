@@ -21,11 +21,13 @@ NO_STREAM = "503"
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message for a stream; ``message_id`` is what the stream recognises a repetition by."""
+    """A message for a stream; ``message_id`` is what the stream recognises a repetition by,
+    ``traceparent`` the span that it is published in."""
 
     subject: str
     message_id: str
     data: bytes
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Pipeline:
                 message.subject,
                 message.data,
                 reply=token,
-                headers={"Nats-Msg-Id": message.message_id},
+                headers=_headers(message),
             )
         except nats.errors.MaxPayloadError as error:
             future.set_result(Answer(error=one_line(error), too_large=True))
@@ -93,6 +95,13 @@ class Pipeline:
         future = self._waiting.get(message.subject)
         if future is not None and not future.done():
             future.set_result(_answer(message))
+
+
+def _headers(message: Outgoing) -> dict[str, str]:
+    headers = {"Nats-Msg-Id": message.message_id}
+    if message.traceparent is not None:
+        headers["traceparent"] = message.traceparent
+    return headers
 
 
 def _answer(message: Msg) -> Answer:

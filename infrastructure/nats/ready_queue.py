@@ -62,7 +62,12 @@ class NatsReadyQueue:
             self._made.add(queue)
         life = self._life or await self._look(stream)
         outgoing = [
-            Outgoing(stream.subject(message.queue), message.message_id, message.data)
+            Outgoing(
+                stream.subject(message.queue),
+                message.message_id,
+                message.data,
+                message.traceparent,
+            )
             for message in messages
         ]
         answers = await pipeline.publish(outgoing, self._timeout_s)

@@ -64,6 +64,10 @@ class NatsMessage:
     def age_s(self) -> float:
         return max(0.0, time.time() - self._message.metadata.timestamp.timestamp())
 
+    @property
+    def traceparent(self) -> str | None:
+        return (self._message.headers or {}).get("traceparent")
+
     def tell(self, word: Word) -> None:
         self._source.say(self._message.reply, _spoken(word))
 
@@ -117,6 +121,11 @@ class NatsReadySource:
             loop.create_task(self._speak(), name="horolog-acks"),
             loop.create_task(self._tend(), name="horolog-queues"),
         ]
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a live connection; from any thread."""
+        return self._client is not None and self._client.is_connected
 
     async def pull(self, limit: int) -> list[ReadyMessage]:
         self._limit = limit

@@ -1,9 +1,14 @@
-"""What a long-running process says about itself: a line each on stderr, or JSON lines."""
+"""What a long-running process says about itself: a line each on stderr, or JSON lines.
+
+A JSON line has what was given as ``extra=`` and, where a handler logs, the run it belongs to.
+"""
 
 import json
 import logging
 import sys
 from datetime import UTC, datetime
+
+from horolog.application.worker.current import current_run
 
 
 def log_to_stderr(*, level: str, as_json: bool) -> None:
@@ -16,6 +21,10 @@ def log_to_stderr(*, level: str, as_json: bool) -> None:
     # What drivers say about each lost connection is said again, in our words, by the loops.
     for name in ("psycopg.pool", "nats", "asyncio"):
         logging.getLogger(name).setLevel(max(root.level, logging.ERROR))
+
+
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""What every record has; the rest is what somebody gave as ``extra=``."""
 
 
 class _Line(logging.Formatter):
@@ -34,6 +43,9 @@ class _JsonLine(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        line |= {name: value for name, value in vars(record).items() if name not in _USUAL}
+        if (run := current_run.get()) is not None:
+            line |= {"run": run.key, "attempt": run.attempt, "job": str(run.job_id)}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return json.dumps(line, ensure_ascii=False, default=str)

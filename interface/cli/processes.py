@@ -5,7 +5,9 @@ worker finishes what it runs within its grace. A second signal ends at once.
 """
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,6 +17,7 @@ from horolog.interface.cli.rendering import Output
 
 if TYPE_CHECKING:
     from horolog.application.scanner.settings import ScannerSettings
+    from horolog.interface.processes.monitor import Monitor
     from horolog.interface.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -64,8 +67,24 @@ def migrate(
 
 
 def process_options(function: F) -> F:
-    """``--log-level``, and the hidden option of children of `dev` and the demo."""
+    """What is said and to whom, and the hidden option of children of `dev` and the demo."""
     function = click.option("--until-stdin-closes", is_flag=True, hidden=True)(function)
+    function = click.option(
+        "--health-host", default="127.0.0.1", show_default=True, metavar="HOST",
+        help="Where the health port listens; 0.0.0.0 in a container.",
+    )(function)  # fmt: skip
+    function = click.option(
+        "--health-port", type=click.IntRange(0, 65_535), metavar="PORT",
+        help="Answer GET /livez, /readyz and /metrics there.",
+    )(function)  # fmt: skip
+    function = click.option(
+        "--otel", is_flag=True,
+        help="Send traces and metrics by OTLP, as the OTEL_... variables say (extra `otel`).",
+    )(function)  # fmt: skip
+    function = click.option(
+        "--log-format", type=click.Choice(["console", "json"]),
+        help="What stderr is written in; --json means json.  [default: console]",
+    )(function)  # fmt: skip
     return click.option(
         "--log-level",
         type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
@@ -90,6 +109,10 @@ def scanner(
     output: Output,
     stated: tuple[str, ...],
     log_level: str,
+    log_format: str | None,
+    otel: bool,
+    health_host: str,
+    health_port: int | None,
     until_stdin_closes: bool,
 ) -> None:
     """Run one scanner: it leads its share of the partitions and claims what is due."""
@@ -101,8 +124,12 @@ def scanner(
             "--set takes NAME=VALUE, each name once", click.get_current_context()
         )
     settings = ScannerSettings(**values)
-    _begin(output, log_level, until_stdin_closes)
-    asyncio.run(_scan(place.settings(), settings))
+    _begin(output, log_level, log_format, until_stdin_closes)
+    found = place.settings()
+    with _monitored(
+        "scanner", health_host, health_port, otel=otel, dead_after_s=30.0, namespace=found
+    ) as monitor:
+        asyncio.run(_scan(found, settings, monitor))
 
 
 @click.command()
@@ -116,6 +143,10 @@ def worker(
     worker: str,
     queues: tuple[str, ...],
     log_level: str,
+    log_format: str | None,
+    otel: bool,
+    health_host: str,
+    health_port: int | None,
     until_stdin_closes: bool,
 ) -> None:
     """Run one worker, such as myapp.jobs:worker; modules of this directory are found too."""
@@ -125,11 +156,13 @@ def worker(
     loaded = load_worker(worker)
     if queues:
         loaded.queues = list(queues)
-    _begin(output, log_level, until_stdin_closes)
-    asyncio.run(run_until_signalled(loaded, settings))
+    _begin(output, log_level, log_format, until_stdin_closes)
+    # A handler that blocks the loop is slow, and its lease is kept all the same: not dead at once.
+    with _monitored("worker", health_host, health_port, otel=otel, dead_after_s=600.0) as monitor:
+        asyncio.run(run_until_signalled(loaded, settings, monitor))
 
 
-async def _scan(place: "Settings", settings: "ScannerSettings") -> None:
+async def _scan(place: "Settings", settings: "ScannerSettings", monitor: "Monitor | None") -> None:
     from horolog.interface.processes.scanner import run_scanner
     from horolog.interface.processes.signals import stop_on_signals
 
@@ -140,13 +173,45 @@ async def _scan(place: "Settings", settings: "ScannerSettings") -> None:
             namespace=place.namespace,
             settings=settings,
             stop=stop,
+            monitor=monitor,
         )
 
 
-def _begin(output: Output, log_level: str, until_stdin_closes: bool) -> None:
+@contextmanager
+def _monitored(
+    role: str,
+    host: str,
+    port: int | None,
+    *,
+    otel: bool,
+    dead_after_s: float,
+    namespace: "Settings | None" = None,
+) -> Generator["Monitor | None"]:
+    """The process's monitor, asked over HTTP or sending by itself; none where nobody wants it."""
+    if port is None and not otel:
+        yield None
+        return
+    from horolog.interface.processes.health_server import served
+    from horolog.interface.processes.monitor import Monitor
+
+    monitor = Monitor(dead_after_s=dead_after_s, namespace=namespace)
+    with ExitStack() as stack:
+        if otel:
+            from horolog.interface.processes.telemetry import telemetry
+
+            stack.enter_context(telemetry(monitor, role))
+        if port is not None:
+            bound = stack.enter_context(served(monitor, host, port))
+            logging.getLogger("horolog").info("health and metrics on http://%s:%d", host, bound)
+        yield monitor
+
+
+def _begin(
+    output: Output, log_level: str, log_format: str | None, until_stdin_closes: bool
+) -> None:
     from horolog.interface.cli.log_output import log_to_stderr
 
-    log_to_stderr(level=log_level.upper(), as_json=output.as_json)
+    log_to_stderr(level=log_level.upper(), as_json=log_format == "json" or output.as_json)
     if until_stdin_closes:
         from horolog.interface.processes.children import stop_when_stdin_closes
 

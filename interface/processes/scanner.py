@@ -5,9 +5,11 @@ import os
 import secrets
 import socket
 
+from horolog.application.measuring import UNMEASURED
 from horolog.application.scanner.assembly import Adapters, assemble
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
+from horolog.application.tracing import UNTRACED
 from horolog.infrastructure.alerts.delivering import Delivering
 from horolog.infrastructure.alerts.subject import NatsSubjects
 from horolog.infrastructure.clock import SystemClock
@@ -21,10 +23,12 @@ from horolog.infrastructure.postgres.due_news import PostgresDueNews
 from horolog.infrastructure.postgres.leases import PostgresLeases
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.order_traces import PostgresOrderTraces
 from horolog.infrastructure.postgres.retention.ahead import months_kept_ahead
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedDraining, ThreadedLog
 from horolog.interface.alerting import environment_of_commands
+from horolog.interface.processes.monitor import Monitor, measured, watched
 from horolog.interface.wiring import draining
 
 ROLE = "scanner"
@@ -39,12 +43,19 @@ async def run_scanner(
     *,
     signals: Signals | None = None,
     stream: StreamSettings | None = None,
+    monitor: Monitor | None = None,
 ) -> None:
     """Scans until ``stop`` is set, then drains and gives back its partitions.
 
     Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew`` or ``StoreUnavailable`` before
-    it has begun; once it runs, a server that is away is waited for.
+    it has begun; once it runs, a server that is away is waited for. ``monitor`` is told how it
+    stands and what it measures.
     """
+    measures = UNMEASURED if monitor is None else monitor.measures
+    spans = UNTRACED if monitor is None else monitor.spans
+    if monitor is not None:
+        signals = signals or Signals()
+        signals.join(lambda name, count: measures.count("signals_total", count, event=name))
     database = Database(database_url, namespace, size=6)
     uses = ("reads", "claims", "looks", "leases", "inbox")
     threads = [DedicatedThread(f"scanner-{use}") for use in uses]
@@ -63,8 +74,8 @@ async def run_scanner(
         states = PostgresStates(database)
         received = await inbox.call(draining, database, states, "scanner")
         adapters = Adapters(
-            log=ThreadedLog(log, claims),
-            elections=ThreadedLog(log, leases),
+            log=measured(ThreadedLog(log, claims), monitor, "claims"),
+            elections=measured(ThreadedLog(log, leases), monitor, "elections"),
             index=PostgresDueIndex(database, states, reads),
             looks=PostgresDueIndex(database, states, looks),
             leases=PostgresLeases(database, leases, role=ROLE),
@@ -79,11 +90,21 @@ async def run_scanner(
                 commands=settings.alert_commands,
             ),
             inbox=ThreadedDraining(received, inbox),
+            orders=PostgresOrderTraces(database, reads),
             clock=SystemClock(),
         )
         async with months_kept_ahead(database, looks):
-            scanner = assemble(instance_name(), adapters, settings, signals, namespace=namespace)
-            await scanner.run(stop)
+            scanner = assemble(
+                instance_name(),
+                adapters,
+                settings,
+                signals,
+                namespace=namespace,
+                measures=measures,
+                spans=spans,
+            )
+            with watched(monitor, scanner.standing):
+                await scanner.run(stop)
     finally:
         await queue.close()
         await subjects.close()

@@ -13,6 +13,9 @@ import secrets
 import socket
 from uuid import UUID
 
+from horolog.application.measuring import UNMEASURED
+from horolog.application.standing import Standing
+from horolog.application.tracing import UNTRACED
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
 from horolog.domain.occurrence import OccurrenceState
@@ -33,6 +36,7 @@ from horolog.infrastructure.postgres.migrate import check_schema
 from horolog.infrastructure.postgres.presence import PostgresPresence
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
+from horolog.interface.processes.monitor import Monitor, measured, watched
 from horolog.interface.worker import Worker
 
 logger = logging.getLogger("horolog.worker")
@@ -46,10 +50,11 @@ async def run_worker(
     namespace: str,
     stop: asyncio.Event,
     settings: WorkerSettings | None = None,
+    monitor: Monitor | None = None,
 ) -> None:
     """Works until ``stop`` is set, then drains and returns.
 
-    ``settings`` replace the worker's own.
+    ``settings`` replace the worker's own. ``monitor`` is told how it stands and what it measures.
     Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew``, ``StoreUnavailable`` and
     ``QueueUnavailable`` at the start; afterwards services that are away are waited for.
     """
@@ -73,7 +78,7 @@ async def run_worker(
         await ready.start()
         ports = WorkerPorts(
             ready=ready,
-            log=ThreadedLog(log, log_thread),
+            log=measured(ThreadedLog(log, log_thread), monitor, "runs"),
             occurrences=_Occurrences(PostgresStates(database), read_thread),
             leases=PostgresLeases(database),
             presence=PostgresPresence(database, actor, "worker"),
@@ -83,7 +88,18 @@ async def run_worker(
             stops=PostgresDueNews(database, "stop"),
             clock=SystemClock(),
         )
-        await WorkerLoop(worker, ports, settings, actor).run(stop)
+        measures = UNMEASURED if monitor is None else monitor.measures
+        spans = UNTRACED if monitor is None else monitor.spans
+        loop = WorkerLoop(worker, ports, settings, actor, measures, spans)
+
+        def standing() -> Standing:
+            stands = loop.standing()
+            if not ready.connected:
+                stands.troubles.append("nothing can be taken from the queue: NATS is away")
+            return stands
+
+        with watched(monitor, standing):
+            await loop.run(stop)
     finally:
         await ready.close()
         transactions.close()

@@ -56,6 +56,10 @@ class Process:
         return self.popen.poll()
 
     @property
+    def traceparent(self) -> None:
+        return None
+
+    @property
     def age_s(self) -> float:
         return monotonic() - self.started_at
 

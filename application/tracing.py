@@ -31,7 +31,7 @@ class Span(Protocol):
         """Makes it the current span of this task or thread; what is returned undoes that."""
         ...
 
-    def end(self, *, failure: str = "", **attributes: Attribute) -> None:
+    def end(self, failure: str = "", attributes: Mapping[str, Attribute] | None = None) -> None:
         """Ends it, once; ``failure`` names the class of what went wrong."""
         ...
 
@@ -61,7 +61,7 @@ class _NoSpan:
     def attach(self) -> Callable[[], None]:
         return _nothing
 
-    def end(self, *, failure: str = "", **attributes: Attribute) -> None: ...
+    def end(self, failure: str = "", attributes: Mapping[str, Attribute] | None = None) -> None: ...
 
 
 def _nothing() -> None: ...

@@ -114,7 +114,7 @@ class Publishing:
             receipts = await self._queue.publish(messages)
         except BaseException:
             self._outbox.put_back(messages)
-            span.end(failure="queue_away")
+            span.end("queue_away")
             raise
         span.end()
         self._measures.observe("publish_seconds", self._clock.monotonic() - started)

@@ -3,7 +3,6 @@
 Only where somebody traces: what ordered a run is then looked up in the log, once for a batch.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -26,7 +25,7 @@ class TracedClaims:
         self._orders = orders
         self._traces = traces
 
-    async def append(self, decisions: Sequence[Decision], fences: Fences | None = None) -> Appended:
+    async def append(self, decisions: list[Decision], fences: Fences | None = None) -> Appended:
         """As :class:`horolog.application.log.AppendsToLog` promises."""
         claims = {
             new.stream: (new.event.job_id, new.event.kind)
@@ -47,7 +46,7 @@ class TracedClaims:
         try:
             appended = await self._appends.append(decisions, fences)
         except StoreUnavailable:
-            span.end(failure="store_away")
+            span.end("store_away")
             raise
         accepted = 0
         for decision, verdict in zip(decisions, appended.verdicts, strict=True):
@@ -56,7 +55,7 @@ class TracedClaims:
                     accepted += 1
                     if traceparent is not None:
                         self._traces.note(run, RunTrace(traceparent, ordered.get(run)))
-        span.end(**{"horolog.accepted": accepted, "horolog.position": appended.position})
+        span.end("", {"horolog.accepted": accepted, "horolog.position": appended.position})
         return appended
 
 
@@ -64,7 +63,7 @@ def _claimed(decision: Decision) -> list[UUID]:
     return [new.stream for new in decision.events if isinstance(new.event, Claimed)]
 
 
-def _mark(decisions: Sequence[Decision], traceparent: str) -> None:
+def _mark(decisions: list[Decision], traceparent: str) -> None:
     """Writes the claim's span into its events."""
     for decision in decisions:
         decision.events[:] = [

@@ -225,6 +225,7 @@ class _Nowhere:
 
     data = b""
     age_s = 0.0
+    traceparent: str | None = None
 
     def tell(self, word: Word) -> None:
         del word

@@ -143,7 +143,7 @@ class Finishing:
         if not attempt.take_decision():
             return
         self._counting.add("attempts_taken_away")
-        attempt.span.end(failure="taken", **{"horolog.outcome": "taken"})
+        attempt.span.end("taken", {"horolog.outcome": "taken"})
         log.warning(
             "attempt %d of %s (%s) was given up as lost while it ran here; it was cancelled",
             attempt.ready.attempt,
@@ -223,7 +223,7 @@ class Finishing:
             self._submit(attempt, outcome)
             return
         self._counting.add("late_outcomes_refused")
-        attempt.span.end(failure="late", **{"horolog.outcome": "late"})
+        attempt.span.end("late", {"horolog.outcome": "late"})
         log.warning(
             "the outcome of attempt %d of %s (%s) came late and was refused: it had been given"
             " up as lost",
@@ -263,7 +263,7 @@ class Finishing:
             "attempts_total", name=name, queue=queue, outcome=outcome, failure=failure
         )
         self._measures.observe("run_seconds", self._seconds(attempt), name=name, outcome=outcome)
-        attempt.span.end(failure=failure, **{"horolog.outcome": outcome})
+        attempt.span.end(failure, {"horolog.outcome": outcome})
 
     def _settled(self, attempt: Attempt, outcome: Outcome, verdict: Verdict) -> None:
         if verdict == "accepted":

@@ -62,8 +62,8 @@ class OtelSpan:
         token = context.attach(trace.set_span_in_context(self._span))
         return lambda: context.detach(token)
 
-    def end(self, *, failure: str = "", **attributes: Attribute) -> None:
-        self._span.set_attributes(attributes)
+    def end(self, failure: str = "", attributes: Mapping[str, Attribute] | None = None) -> None:
+        self._span.set_attributes(attributes or {})
         if failure:
             self._span.set_status(trace.StatusCode.ERROR, failure)
         self._span.end()

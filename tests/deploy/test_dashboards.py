@@ -64,7 +64,7 @@ def questions() -> Iterator[str]:
             yield target["expr"].replace("$__rate_interval", "5m")
 
 
-@pytest.mark.parametrize("question", questions())
+@pytest.mark.parametrize("question", list(questions()))
 def test_each_question_is_promql_about_something_that_is_measured(question: str) -> None:
     parsed = cast("object", promql_parser.parse(question))  # pyright: ignore[reportUnknownMemberType]
     asked = set(re.findall(r"horolog_\w+", str(parsed)))

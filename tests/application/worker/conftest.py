@@ -67,6 +67,7 @@ class Message:
     def __init__(self, data: bytes, age_s: float = 0.0) -> None:
         self.data = data
         self.age_s = age_s
+        self.traceparent: str | None = None
         self.words: list[tuple[str, float]] = []
 
     def tell(self, word: Word) -> None:

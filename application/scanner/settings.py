@@ -73,6 +73,11 @@ class ScannerSettings(BaseModel):
     max_unpublished_bytes: Count = 8_000_000
     """The same bound for the size of those runs; one may exceed it."""
 
+    stream_replicas: Annotated[int, Field(ge=1, le=5)] | None = None
+    """Copies of the ready queue in a NATS cluster: 3 outlive the loss of a node. Fewer: the loss of
+    the one node costs a minute of lateness, until the log has filled the queue again. None: one,
+    or what an operator made of it. The same for all scanners."""
+
     ahead_s: Annotated[float, Field(gt=0, le=60)] = 0.8
     """How much work may lie in a ready queue, in seconds of its workers' present pace. Shorter: who
     comes next waits behind less of a flood. Longer: workers are never short of work between two

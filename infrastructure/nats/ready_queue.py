@@ -143,11 +143,14 @@ class NatsReadyQueue:
         return self._note(await self._ensured(stream))
 
     async def _ensured(self, stream: ReadyStream) -> StreamState:
-        return await stream.state() or await stream.ensure()
+        state = await stream.state() or await stream.ensure()
+        if _life(state) != self._life:
+            await stream.replicate()
+        return state
 
     def _note(self, state: StreamState) -> str:
         """This life of the stream; with a new one, nothing that was made in it is known."""
-        life = "" if state.created is None else state.created.isoformat()
+        life = _life(state)
         if life != self._life:
             self._forget()
             self._life = life
@@ -183,3 +186,7 @@ def _receipt(answer: Answer, life: str, message_id: str) -> Receipt:
     if answer.error and not answer.no_stream:
         return Receipt("refused", detail=answer.error)
     return Receipt("unknown", detail=answer.error or answer.unanswered)
+
+
+def _life(state: StreamState) -> str:
+    return "" if state.created is None else state.created.isoformat()

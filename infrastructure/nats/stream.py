@@ -42,6 +42,8 @@ _CONSUMER_IS_THERE = 10148
 _NEVER = frozenset({_NAME_IN_USE, 10052, 10065})
 """Another stream's: its name, a configuration that cannot become ours, its subjects."""
 
+_NO_CLUSTER = 10074
+
 _FILES_GONE = "no such file or directory"
 """What a running server says of a stream whose directory was deleted under it."""
 
@@ -70,8 +72,9 @@ class StreamSettings(BaseModel):
     """Messages that all workers of a queue may hold at once: far above their slots, or delivery
     stops while some of them hang."""
 
-    replicas: Annotated[int, Field(ge=1, le=5)] = 1
-    """Copies of the stream in a NATS cluster."""
+    replicas: Annotated[int, Field(ge=1, le=5)] | None = None
+    """Copies of the stream in a NATS cluster. None: one when it is made, and whatever an operator
+    makes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,32 @@ class ReadyStream:
             except APIError as error:
                 raise self._refused(error) from error
 
+    async def replicate(self) -> None:
+        """Gives a stream that is there as many copies as the settings state, if they do.
+
+        Whoever came first made it, perhaps a worker, who knows nothing of copies.
+        """
+        if self.settings.replicas is None:
+            return
+        with translated(f"replicating stream {self.name}"):
+            try:
+                config = (await self.jetstream.stream_info(self.name)).config
+                if config.num_replicas == self.settings.replicas:
+                    return
+                config.num_replicas = self.settings.replicas
+                await self.jetstream.update_stream(config)  # pyright: ignore[reportUnknownMemberType]
+            except NotFoundError:
+                return
+            except APIError as error:
+                raise self._refused(error) from error
+
     def _refused(self, error: APIError) -> Exception:
         """The error to raise: only what time will not heal is a wrong setting."""
+        if error.err_code == _NO_CLUSTER:
+            return InvalidSetting(
+                f"stream_replicas={self.settings.replicas} needs a NATS cluster, and this server is"
+                " alone: leave it out, or name the servers of a cluster in HOROLOG_NATS_URL"
+            )
         if error.err_code not in _NEVER:
             return error
         return InvalidSetting(
@@ -246,7 +273,7 @@ class ReadyStream:
             max_msgs=settings.max_messages,
             max_bytes=-1 if settings.max_bytes is None else settings.max_bytes,
             duplicate_window=settings.duplicate_window_s,
-            num_replicas=settings.replicas,
+            num_replicas=settings.replicas or 1,
         )
 
     def _consumer_config(self, queue: str) -> ConsumerConfig:

@@ -119,7 +119,12 @@ def instance_name() -> str:
 
 
 def stream_settings(settings: ScannerSettings) -> StreamSettings:
-    """The defaults, with a duplicate window that has passed before a claim window ends."""
+    """What the settings say, with a duplicate window that has passed before a claim window ends."""
     default = StreamSettings()
     window_s = min(default.duplicate_window_s, settings.claim_window_s * 2 / 3)
-    return default.model_copy(update={"duplicate_window_s": max(0.1, window_s)})
+    return default.model_copy(
+        update={
+            "duplicate_window_s": max(0.1, window_s),
+            "replicas": settings.stream_replicas,
+        }
+    )

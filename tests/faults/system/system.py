@@ -63,15 +63,21 @@ class System:
         folder: Path,
         *,
         prepared: bool = False,
+        database_url: str | None = None,
+        nats_url: str | None = None,
     ) -> None:
-        """``prepared``: the namespace is there, with the table of effects."""
+        """``prepared``: the namespace is there, with the table of effects.
+
+        The URLs are those of ``servers``, where no others are given.
+        """
         endpoints = servers.ensure()
         self.servers = servers
+        database_url = database_url or endpoints.database_url
         self.settings = Settings.read(
-            endpoints.database_url, nats_url=endpoints.nats_url, namespace=namespace
+            database_url, nats_url=nats_url or endpoints.nats_url, namespace=namespace
         )
         self.namespace = namespace
-        self.database = Database(endpoints.database_url, namespace, size=2)
+        self.database = Database(database_url, namespace, size=2)
         if not prepared:
             migrate(self.database, partitions=8)
             self.ask(EFFECTS)

@@ -158,3 +158,14 @@ async def test_all_queues_are_listed_however_many_there_are(
     for start in range(0, 300, 50):
         await asyncio.gather(*(stream.ensure_queue(q) for q in wanted[start : start + 50]))
     assert await stream.queues() == wanted
+
+
+async def test_copies_are_refused_by_a_server_that_is_alone(
+    jetstream: JetStreamContext, namespace: str
+) -> None:
+    copied = ReadyStream(jetstream, namespace, StreamSettings(replicas=3))
+    with pytest.raises(InvalidSetting, match="stream_replicas=3 needs a NATS cluster"):
+        await copied.ensure()
+    await ReadyStream(jetstream, namespace).ensure()
+    with pytest.raises(InvalidSetting, match="stream_replicas=3 needs a NATS cluster"):
+        await copied.replicate()

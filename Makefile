@@ -14,11 +14,11 @@ help: ## this list
 $(STAMP): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV) && \
-	  VIRTUAL_ENV=$(VENV) uv pip install --quiet -e '.[embedded,speed]' --group dev; \
+	  VIRTUAL_ENV=$(VENV) uv pip install --quiet -e '.[embedded,speed,web]' --group dev; \
 	else \
 	  $(PYTHON) -m venv $(VENV) && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,speed]' --group dev; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,speed,web]' --group dev; \
 	fi
 	@touch $(STAMP)
 

@@ -155,6 +155,26 @@ class ReadsStoreHealth(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionPlace:
+    """A partition and who leads it: ``instance`` is ``None`` where no lease runs. ``token`` is the
+    last election's, ``published`` the position up to which its claims are in the ready queue, and
+    ``fires`` how many fires the index holds for it, due or ahead; a bounded count."""
+
+    partition: int
+    instance: str | None
+    token: int | None
+    lease_s: float | None
+    published: int
+    fires: int
+
+
+class MapsPartitions(Protocol):
+    def partition_map(self) -> list[PartitionPlace]:
+        """All partitions by number. Errors: ``StoreUnavailable``, ``SchemaMissing``."""
+        ...
+
+
 class ReadsQueueHealth(Protocol):
     async def queue_health(self) -> QueueHealth:
         """Errors: ``QueueUnavailable``."""

@@ -138,6 +138,7 @@ class AsyncScheduler:
     changes = _lifted(Scheduler.changes)
     explain = _lifted(Scheduler.explain)
     due_at = _lifted(Scheduler.due_at)
+    due_next = _lifted(Scheduler.due_next)
     executions = _lifted(Scheduler.executions)
     skips = _lifted(Scheduler.skips)
     statistics = _lifted(Scheduler.statistics)

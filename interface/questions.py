@@ -81,6 +81,16 @@ class Questions:
             limit=checked_limit(limit),
         )
 
+    def due_next(self, until: datetime, *, limit: int = DEFAULT_LIMIT) -> list[IndexEntry]:
+        """What the next-run index holds to be fired before ``until`` (aware), by due time.
+
+        The next fire of each active job, retries and ordered runs, the overdue ones first. A job
+        that fires often has one entry: :meth:`upcoming` has those that follow. What waits for a
+        slot of a full lane is left out.
+        """
+        moment = past_moment("until", until)
+        return list(self._connected().due.due_next(moment, checked_limit(limit)))
+
     def executions(
         self,
         *,

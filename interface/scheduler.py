@@ -6,7 +6,7 @@ for is kept when the call returns, and it may walk away.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
 from types import TracebackType
@@ -51,6 +51,7 @@ from horolog.domain.job import JobStatus
 from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import FireTime, Schedule, ScheduleDifference
+from horolog.domain.text import storable
 from horolog.interface.filters import (
     chosen_label,
     chosen_place,
@@ -61,7 +62,7 @@ from horolog.interface.filters import (
 )
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
 from horolog.interface.questions import Questions, past_moment
-from horolog.interface.settings import Settings
+from horolog.interface.settings import MAX_ACTOR, Settings
 from horolog.interface.tracing import current_traceparent, traced
 from horolog.interface.wiring import Client, SystemEntropy, connect
 
@@ -132,6 +133,15 @@ class Scheduler(Questions):
             client, self._client = self._client, None
         if client is not None:
             client.close()
+
+    def acting_as(self, actor: str) -> "Scheduler":
+        """The same, on the same connections, for somebody else: ``actor`` is who the events say
+        did it. For programs that act for many people; closing it closes nothing."""
+        client = self._connected()
+        other = Scheduler(settings=replace(self.settings, actor=storable(actor, MAX_ACTOR)))
+        context = replace(client.context, actor=other.settings.actor)
+        other._client = replace(client, context=context, close=_nothing)
+        return other
 
     # Jobs
 
@@ -833,3 +843,7 @@ class Scheduler(Questions):
             if self._client is None:
                 self._client = connect(self.settings)
             return self._client
+
+
+def _nothing() -> None:
+    """Another scheduler closes the connections."""

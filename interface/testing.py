@@ -33,6 +33,7 @@ from horolog.infrastructure.simulated.due_index import SimulatedDueIndex
 from horolog.infrastructure.simulated.inbox import give_at_once
 from horolog.infrastructure.simulated.lists import (
     SimulatedDeadLetterList,
+    SimulatedDueNext,
     SimulatedJobList,
     SimulatedOccurrenceList,
 )
@@ -190,6 +191,7 @@ class SimulatedScheduler(Scheduler):
             self._alerts,
             SimulatedAudit(self._memory),
             SimulatedPast(self._memory),
+            SimulatedDueNext(self._memory),
             position=lambda: self._memory.tables.last_position,
             news=_Patience,
             close=self._performing.close,

@@ -18,6 +18,7 @@ from horolog.application.queries.audit_ports import Audits
 from horolog.application.queries.past_ports import ReadsPast
 from horolog.application.queries.ports import (
     ListsDeadLetters,
+    ListsDueNext,
     ListsJobs,
     ListsOccurrences,
     WaitsForEvents,
@@ -35,6 +36,7 @@ from horolog.infrastructure.postgres.namespace import partitions_of
 from horolog.infrastructure.postgres.orders import PostgresOrders
 from horolog.infrastructure.postgres.past import PostgresPast
 from horolog.infrastructure.postgres.queries_dead_letters import PostgresDeadLetterList
+from horolog.infrastructure.postgres.queries_due import PostgresDueNext
 from horolog.infrastructure.postgres.queries_jobs import PostgresJobList
 from horolog.infrastructure.postgres.queries_occurrences import PostgresOccurrenceList
 from horolog.infrastructure.postgres.queue_limits import PostgresQueueLimits
@@ -77,6 +79,7 @@ class Client:
     alerts: KeepsAlertRules
     audit: Audits
     past: ReadsPast
+    due: ListsDueNext
     position: Callable[[], int]
     news: Callable[[], WaitsForEvents]
     close: Callable[[], None]
@@ -118,6 +121,7 @@ def connect(settings: Settings) -> Client:
         PostgresAlerts(database, log),
         PostgresAudit(database),
         PostgresPast(database),
+        PostgresDueNext(database),
         position=partial(log_position, database),
         news=partial(PostgresLogNews, database),
         close=database.close,

@@ -10,6 +10,7 @@ from typing import Protocol
 from uuid import UUID
 
 from horolog.application.answers.dead_letter import DeadLetter
+from horolog.application.answers.index_entry import IndexEntry
 from horolog.application.answers.occurrence import Occurrence
 from horolog.domain.job import JobState, JobStatus
 from horolog.domain.occurrence import Phase
@@ -57,6 +58,13 @@ class ListsDeadLetters(Protocol):
     def dead_letters(
         self, *, owner: str | None, name: str | None, after: UUID | None, limit: int
     ) -> Sequence[DeadLetter]: ...
+
+
+class ListsDueNext(Protocol):
+    def due_next(self, until: datetime, limit: int) -> Sequence[IndexEntry]:
+        """The first ``limit`` fires (of schedules, retries and orders) due before ``until``, by due
+        time; what waits for a slot of a full lane is left out."""
+        ...
 
 
 class WaitsForEvents(Protocol):

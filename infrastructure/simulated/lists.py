@@ -1,8 +1,10 @@
 """Jobs, occurrences and dead letters listed from the rows in memory."""
 
+from datetime import datetime
 from uuid import UUID
 
 from horolog.application.answers.dead_letter import DeadLetter
+from horolog.application.answers.index_entry import IndexEntry
 from horolog.application.answers.occurrence import Occurrence, last_words, meant_for
 from horolog.application.queries.ports import JobFilter, OccurrenceFilter
 from horolog.domain.ids import OccurrenceKind
@@ -138,3 +140,33 @@ class SimulatedDeadLetterList:
     ) -> list[UUID]:
         letters = self.dead_letters(owner=owner, name=name, after=after, limit=limit)
         return [letter.id for letter in letters]
+
+
+class SimulatedDueNext:
+    """As :class:`ListsDueNext` promises."""
+
+    def __init__(self, log: SimulatedLog) -> None:
+        self._tables = log.tables
+
+    def due_next(self, until: datetime, limit: int) -> list[IndexEntry]:
+        rows = sorted(
+            (row.due_at, row.run.id, row.run)
+            for row in self._tables.next_runs.values()
+            if not row.run.look and row.lane is None and row.due_at < until
+        )
+        return [
+            IndexEntry(
+                due_at=due_at,
+                id=run.id,
+                job_id=run.job_id,
+                name=self._tables.jobs[run.job_id].name,
+                kind=run.kind,
+                state=run.state,
+                fire_time=run.fire_time,
+                attempt=run.attempt,
+                failures=run.failures,
+                version=run.version,
+                partition=run.partition,
+            )
+            for due_at, _, run in rows[:limit]
+        ]

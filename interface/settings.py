@@ -108,6 +108,11 @@ class Settings:
         return None if found is None else str(getattr(found, which))
 
 
+def web_environment() -> dict[str, str]:
+    """What the environment says of the web server: the variables HOROLOG_WEB_…"""
+    return {name: value for name, value in os.environ.items() if name.startswith("HOROLOG_WEB_")}
+
+
 def _postgres(url: str | None) -> str | None:
     """The URL, or the keywords and values that libpq takes as well (``host=… dbname=…``)."""
     if url is None or ("=" in url and "://" not in url):

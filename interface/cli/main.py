@@ -30,7 +30,9 @@ _CLI = "horolog.interface.cli"
 SECTIONS: Final = {
     "First steps": {
         "demo": Lazy(f"{_CLI}.demo:demo", "Watch jobs of every kind run; ends with an account."),
-        "dev": Lazy(f"{_CLI}.dev:dev", "Servers that keep their data, a scanner and a worker."),
+        "dev": Lazy(
+            f"{_CLI}.dev:dev", "Servers that keep their data, a scanner, a worker, the web page."
+        ),
         "schedule": Lazy(f"{_CLI}.schedule:schedule", "Preview when a schedule fires."),
     },
     "Jobs": {
@@ -49,6 +51,7 @@ SECTIONS: Final = {
         "migrate": Lazy(f"{_CLI}.processes:migrate", "Create or upgrade the schema."),
         "scanner": Lazy(f"{_CLI}.processes:scanner", "One scanner process."),
         "worker": Lazy(f"{_CLI}.processes:worker", "One worker process."),
+        "web": Lazy(f"{_CLI}.web:web", "The web page and the HTTP API."),
         "doctor": Lazy(f"{_CLI}.doctor:doctor", "What needs attention, and what to do."),
         "metrics": Lazy(f"{_CLI}.metrics:metrics", "The same as Prometheus' text."),
         "verify": Lazy(f"{_CLI}.verify:verify", "Check the whole log against the invariants."),

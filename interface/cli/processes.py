@@ -67,8 +67,7 @@ def migrate(
 
 
 def process_options(function: F) -> F:
-    """What is said and to whom, and the hidden option of children of `dev` and the demo."""
-    function = click.option("--until-stdin-closes", is_flag=True, hidden=True)(function)
+    """As :func:`log_options`, and to whom its health and its figures are told."""
     function = click.option(
         "--health-host", default="127.0.0.1", show_default=True, metavar="HOST",
         help="Where the health port listens; 0.0.0.0 in a container.",
@@ -81,6 +80,12 @@ def process_options(function: F) -> F:
         "--otel", is_flag=True,
         help="Send traces and metrics by OTLP, as the OTEL_... variables say (extra `otel`).",
     )(function)  # fmt: skip
+    return log_options(function)
+
+
+def log_options(function: F) -> F:
+    """What is said, and the hidden option of children of `dev` and the demo."""
+    function = click.option("--until-stdin-closes", is_flag=True, hidden=True)(function)
     function = click.option(
         "--log-format", type=click.Choice(["console", "json"]),
         help="What stderr is written in; --json means json.  [default: console]",
@@ -124,7 +129,7 @@ def scanner(
             "--set takes NAME=VALUE, each name once", click.get_current_context()
         )
     settings = ScannerSettings(**values)
-    _begin(output, log_level, log_format, until_stdin_closes)
+    begin(output, log_level, log_format, until_stdin_closes)
     found = place.settings()
     with _monitored(
         "scanner", health_host, health_port, otel=otel, dead_after_s=30.0, namespace=found
@@ -156,7 +161,7 @@ def worker(
     loaded = load_worker(worker)
     if queues:
         loaded.queues = list(queues)
-    _begin(output, log_level, log_format, until_stdin_closes)
+    begin(output, log_level, log_format, until_stdin_closes)
     # A handler that blocks the loop is slow, and its lease is kept all the same: not dead at once.
     with _monitored("worker", health_host, health_port, otel=otel, dead_after_s=600.0) as monitor:
         asyncio.run(run_until_signalled(loaded, settings, monitor))
@@ -206,9 +211,10 @@ def _monitored(
         yield monitor
 
 
-def _begin(
+def begin(
     output: Output, log_level: str, log_format: str | None, until_stdin_closes: bool
 ) -> None:
+    """What each process does first: logs to stderr, and watches for its parent's end."""
     from horolog.interface.cli.log_output import log_to_stderr
 
     log_to_stderr(level=log_level.upper(), as_json=log_format == "json" or output.as_json)

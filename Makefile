@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test kill-points upgrade lint typecheck docs bench bench-peers torture fairness check clean
+.PHONY: help demo test api-check kill-points upgrade lint typecheck docs bench bench-peers torture fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -56,6 +56,10 @@ upgrade: $(STAMP) ## the release before and this one, side by side over a migrat
 
 fairness: $(STAMP) ## a flood of 100,000 beside single jobs of another tenant (some ten minutes)
 	@$(BIN)/python bench/fairness.py
+
+API_EXAMPLES ?= 20
+api-check: $(STAMP) ## the HTTP API against its own OpenAPI document (schemathesis, some minutes)
+	@$(BIN)/python -m tests.interface.web.api_check $(API_EXAMPLES)
 
 check: lint typecheck test ## all three
 

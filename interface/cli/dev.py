@@ -1,7 +1,8 @@
 """`horolog dev`: everything that one machine needs to develop against, in one terminal.
 
 Postgres and NATS run in HOROLOG_HOME and keep their data there; what is stated by URL is used
-instead. The scanner and the worker are processes of their own. Ctrl-C or SIGTERM drains both, then
+instead. The scanner, the worker and the web page (where its extra is installed) are processes of
+their own. Ctrl-C or SIGTERM drains both, then
 the servers of the home stop, unless another `horolog dev` uses them: the last one stops them.
 """
 
@@ -31,13 +32,19 @@ DRAIN_S = 40.0
 
 @click.command()
 @click.argument("worker", required=False, metavar="[MODULE:WORKER]")
+@click.option("--web-port", type=int, metavar="N", help="Of the page.  [default: 8480 or so]")
+@click.option("--no-web", is_flag=True, help="Without the page.")
 @at_a_place
-def dev(place: Place, output: Output, worker: str | None) -> int:
-    """Servers that keep their data, a scanner and a worker, until Ctrl-C.
+def dev(
+    place: Place, output: Output, worker: str | None, web_port: int | None, no_web: bool
+) -> int:
+    """Servers that keep their data, a scanner, a worker and the web page, until Ctrl-C.
 
     MODULE:WORKER is your worker, such as myapp.jobs:worker. Without it the sample handlers run:
     ping, echo, sleep, flaky, poison, hopeless, busy, patient.
     """
+    from horolog.interface.cli.web import has_the_extra
+    from horolog.interface.cli.web_port import free_port
     from horolog.interface.processes.children import Child, stop_all
     from horolog.interface.processes.serving import served
 
@@ -47,8 +54,12 @@ def dev(place: Place, output: Output, worker: str | None) -> int:
             Child.start("scanner", ["scanner"], running),
             Child.start("worker", ["worker", worker or SAMPLES], running),
         ]
+        port: int | None = None
+        if not no_web and has_the_extra():
+            port = free_port(web_port)
+            children.append(Child.start("web page", ["web", "--port", str(port)], running))
         try:
-            _announce(output, running, worker)
+            _announce(output, running, worker, port)
             while not stopping.wait(LOOK_S):
                 for child in children:
                     child.check()
@@ -77,13 +88,17 @@ def _told_to_stop() -> "Generator[threading.Event]":
             signal.signal(number, handler)
 
 
-def _announce(output: Output, settings: "Settings", worker: str | None) -> None:
+def _announce(output: Output, settings: "Settings", worker: str | None, port: int | None) -> None:
+    page = None if port is None else f"http://127.0.0.1:{port}/"
     if output.as_json:
-        output.line({"ready": True, "home": settings.home, "namespace": settings.namespace})
+        place = {"home": settings.home, "namespace": settings.namespace}
+        output.line({"ready": True, **place, "page": page})
         return
     click.echo(f"Postgres and NATS run in {settings.home}, namespace {settings.namespace}")
     if worker is None:
         click.echo("no worker named: the samples run (ping, echo, sleep, flaky, poison, …)")
+    if page is not None:
+        click.echo(f"the page is at {page}")
     click.echo("in a second terminal:")
     click.echo("  horolog job register ping --every 2")
     click.echo("  horolog log --follow")

@@ -70,7 +70,7 @@ def web(
     def ready(address: str) -> None:
         if output.as_json:
             output.line({"ready": True, "address": address})
-        else:
+        elif not until_stdin_closes:  # else `horolog dev` has said it
             click.echo(f"the page is at {address}; Ctrl-C stops")
 
     serve(place.settings(), settings, ready=ready)

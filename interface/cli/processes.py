@@ -211,9 +211,7 @@ def _monitored(
         yield monitor
 
 
-def begin(
-    output: Output, log_level: str, log_format: str | None, until_stdin_closes: bool
-) -> None:
+def begin(output: Output, log_level: str, log_format: str | None, until_stdin_closes: bool) -> None:
     """What each process does first: logs to stderr, and watches for its parent's end."""
     from horolog.interface.cli.log_output import log_to_stderr
 

@@ -156,7 +156,7 @@ class NatsServer:
         kept = self._home.remembered()
         port = kept.nats_port
         if port is None or not _is_free_within(port, _PORT_GRACE_S):
-            port = _free_port()
+            port = free_port()
         password = kept.nats_password or secrets.token_hex(16)
         self._home.remember(kept.model_copy(update={"nats_port": port, "nats_password": password}))
         text = _CONFIGURATION.format(port=port, user=USER, password=password)
@@ -175,7 +175,8 @@ jetstream {{ store_dir: "jetstream" }}
 """
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback below the range of outgoing connections that nobody listens at."""
     for _ in range(200):
         port = secrets.choice(PORTS)
         if _is_free(port):

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from horolog.infrastructure.embedded.accounts import ourselves
-from horolog.infrastructure.embedded.nats_server import _free_port
+from horolog.infrastructure.embedded.nats_server import free_port
 from horolog.infrastructure.embedded.wheels import nats_program
 
 NODES = 3
@@ -30,8 +30,8 @@ class NatsCluster:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._password = secrets.token_hex(8)
-        self._ports = [_free_port() for _ in range(NODES)]
-        self._routes = [_free_port() for _ in range(NODES)]
+        self._ports = [free_port() for _ in range(NODES)]
+        self._routes = [free_port() for _ in range(NODES)]
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from horolog.infrastructure.embedded import EmbeddedServers
 from horolog.infrastructure.embedded.accounts import account_for_servers, owner_of
@@ -45,7 +46,7 @@ class PostgresPair:
         """Copies the first and follows it; from then on no commit is acknowledged without it."""
         self._folder.mkdir()
         self._account.give(self._folder)
-        first = psycopg.conninfo.conninfo_to_dict(self._first)
+        first = conninfo_to_dict(self._first)
         subprocess.run(
             [self._programs / "pg_basebackup", "--pgdata", "data", "--write-recovery-conf",
              "--checkpoint=fast", "--wal-method=stream", "--host", str(first["host"]),

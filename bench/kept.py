@@ -54,6 +54,7 @@ def kept_log(
         namespace = f"log_{jobs}_{rounds}_{batch}"
         database = Database(endpoints.database_url, namespace)
         stack.callback(database.close)
+        migrate(database)
         note = home / f"{namespace}.json"
         if note.exists():
             stated = json.loads(note.read_text())
@@ -73,7 +74,6 @@ def kept_log(
 
 
 def _filled(database: Database, jobs: int, rounds: int, days: float, batch: int) -> Filled:
-    migrate(database)
     began = perf_counter()
     filled = fill(
         database,

@@ -20,7 +20,7 @@ from horolog.application.commands.changing import known_job
 from horolog.application.commands.context import MAX_TRIES, Context, too_busy
 from horolog.application.decision import Decision, decide_on_job
 from horolog.domain.eras import Era, eras
-from horolog.domain.errors import InvalidSchedule, VersionConflict
+from horolog.domain.errors import InvalidSchedule, NotAllowed, VersionConflict
 from horolog.domain.job import JobState, refuse_if
 from horolog.domain.job_events import BackfillRequested, JobEvent
 from horolog.domain.occurrence import FINISHED, Phase
@@ -53,6 +53,11 @@ class FindsOccurrences(Protocol):
         """The events that say what the job is: their versions, when they were recorded."""
         ...
 
+    def left_the_log(self, since: datetime) -> Sequence[tuple[datetime, datetime]]:
+        """The ranges of fire times whose finished occurrences have left the log, by a retention
+        after ``since``: from the first, before the second."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
@@ -72,11 +77,12 @@ def backfill(
 ) -> int:
     """Orders the runs; returns how many.
 
-    Each append orders at most ``PER_EVENT``; what is ordered stays so if a later one fails, and the
-    same call then orders the rest. Raises ``UnknownJob``, ``NotAllowed`` for a cancelled job,
-    ``InvalidSchedule`` for a range that is empty, has no zone, or holds too many fire times,
-    ``InvalidPolicy``, ``VersionConflict`` where the present schedule is asked for and changes
-    meanwhile.
+    A range that retention has taken out of the log says no longer what has run in it: that is
+    ``NotAllowed``, unless all of it is to run again. Each append orders at most ``PER_EVENT``; what
+    is ordered stays so if a later one fails, and the same call then orders the rest. Raises
+    ``UnknownJob``, ``NotAllowed`` for a cancelled job, ``InvalidSchedule`` for a range that is
+    empty, has no zone, or holds too many fire times, ``InvalidPolicy``, ``VersionConflict`` where
+    the present schedule is asked for and changes meanwhile.
     """
     ordering = _Ordering(context, occurrences, job_id, asked, context.origin(reason))
     return sum(ordering.order(chunk) for chunk in ordering.chunks())
@@ -115,6 +121,7 @@ class _Ordering:
         self._now = context.clock.now()
         self._ordered = 0
         self._present: dict[str, Any] | None = None
+        self._gone: Sequence[tuple[datetime, datetime]] = []
 
     def chunks(self) -> Iterator[Sequence[_Wanted]]:
         """The fire times of the range, in the order in which they are to run."""
@@ -127,6 +134,7 @@ class _Ordering:
                 f" holds more than {MAX_FIRES} fire times of job {job.id}: ask for a shorter one,"
                 " and for the next one afterwards"
             )
+        self._refuse_what_left(job, wanted)
         if self._asked.reverse:
             wanted.reverse()
         for first in range(0, len(wanted), PER_EVENT):
@@ -140,7 +148,11 @@ class _Ordering:
         existing = self._occurrences.existing(ids)
         chosen: list[tuple[_Wanted, bool]] = []
         for wanted in chunk:
-            has_run = self._id(wanted.fire, False) in existing or wanted.fire in states
+            has_run = (
+                self._id(wanted.fire, False) in existing
+                or wanted.fire in states
+                or self._left(wanted.fire)
+            )
             if not has_run or (
                 self._runs_again(states.get(wanted.fire, set()))
                 and self._id(wanted.fire, True) not in existing
@@ -192,6 +204,21 @@ class _Ordering:
         for era in history:
             fires = era.fires(self._asked.start, end)
             yield from (_Wanted(fire, era.version) for fire in fires)
+
+    def _left(self, fire: datetime) -> bool:
+        return any(since <= fire < until for since, until in self._gone)
+
+    def _refuse_what_left(self, job: JobState, wanted: Sequence[_Wanted]) -> None:
+        """What ran under a key that the log does not hold any more would run under it again."""
+        registered_at = self._occurrences.defining(job.id)[0][1]
+        self._gone = self._occurrences.left_the_log(registered_at)
+        gone = [one.fire for one in wanted if self._left(one.fire)]
+        if gone and self._asked.reprocess != "all":
+            raise NotAllowed(
+                f"the runs of job {job.id} from {gone[0].isoformat()} to {gone[-1].isoformat()}"
+                " have left the log by retention, which does not know any more what ran: ask for a"
+                " range without them, or for all to run again (reprocess 'all')"
+            )
 
     def _refuse_another_schedule(self, job: JobState) -> None:
         """The fire times are those of the schedule that was the present one when they were read."""

@@ -31,10 +31,13 @@ class Month:
     last: int
     kept: tuple[UUID, ...] = ()
     hindrance: str | None = None
+    rest: bool = False
+    """No month, but all that is older than the oldest month that stays: what months that left have
+    kept and is resolved by now, and runs of a backfill that reached back behind the first month."""
 
     @property
     def name(self) -> str:
-        return f"{self.since:%Y-%m}"
+        return "rest" if self.rest else f"{self.since:%Y-%m}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ class Months(Protocol):
         ...
 
     def older_than(self, moment: datetime) -> Sequence[Month]:
-        """The months whose whole range is before ``moment``, the oldest first."""
+        """The months whose whole range is before ``moment``, the oldest first, and the rest before
+        them if anything of it can leave."""
         ...
 
     def page(self, after: int, limit: int) -> Sequence[StoredEvent]:

@@ -6,7 +6,7 @@ from typing import cast
 from uuid import UUID
 
 from horolog.domain.event import read_event
-from horolog.domain.ids import fire_time_floor
+from horolog.domain.ids import fire_time_floor, log_stream
 from horolog.domain.job_events import DEFINING, JobEvent, Triggered
 from horolog.domain.occurrence import Phase
 from horolog.infrastructure.postgres.arrays import Instants, Uuids
@@ -42,6 +42,14 @@ _DEFINING = """
     SELECT e.version, e.recorded_at, e.topic, e.state FROM :schema.job_events e
     WHERE e.stream = %s AND e.topic = ANY (%s) ORDER BY e.version
 """
+# The primary key of job_events: a retention's account ends with the event that has no more.
+_LEFT = """
+    SELECT (d.said ->> 'since')::timestamptz, (d.said ->> 'until')::timestamptz
+    FROM :schema.job_events e CROSS JOIN LATERAL (SELECT :schema.decoded(e.state) AS said) d
+    WHERE e.stream = %s AND e.topic = 'log.occurrences_pruned.1' AND e.recorded_at >= %s
+      AND NOT coalesce((d.said ->> 'more')::boolean, false)
+    ORDER BY e.version
+"""
 _MILLISECOND = timedelta(milliseconds=1)
 _TOPICS = [event.topic for event in DEFINING]
 
@@ -55,6 +63,7 @@ class PostgresOrders:
         self._existing = database.sql(_EXISTING)
         self._outcomes = database.sql(_OUTCOMES)
         self._defining = database.sql(_DEFINING)
+        self._left = database.sql(_LEFT)
 
     def triggered(self, job_id: UUID, request_id: str) -> UUID | None:
         rows = self._database.query(self._triggered, (job_id, request_id))
@@ -92,3 +101,8 @@ class PostgresOrders:
                 self._defining, (job_id, _TOPICS)
             )
         ]
+
+    def left_the_log(self, since: datetime) -> list[tuple[datetime, datetime]]:
+        stream = log_stream(self._database.namespace)
+        rows = self._database.query(self._left, (stream, since))
+        return [(low, high) for low, high in rows]

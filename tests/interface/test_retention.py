@@ -358,6 +358,64 @@ def test_a_backfill_of_a_pruned_range_runs(past: Past) -> None:
     past.all_is_well()
 
 
+def test_a_backfill_runs_nothing_twice_of_which_the_log_knows_nothing_any_more(past: Past) -> None:
+    job, scheduler = past.job(), past.scheduler
+    done = {past.done(job) for _ in range(3)}
+    past.prune()
+    day = timedelta(days=1)
+    for reprocess in ("none", "failed"):
+        with pytest.raises(NotAllowed, match="left the log by retention"):
+            scheduler.backfill(job, OLD - day, OLD + day, reprocess=reprocess)
+        with pytest.raises(NotAllowed, match="left the log by retention"):
+            scheduler.backfill(job, OLD - day, OLD + day, reprocess=reprocess, dry_run=True)
+    ordered = scheduler.backfill(job, OLD, OLD + day, reprocess="all", request_id="again")
+    assert ordered == 3
+    assert scheduler.backfill(job, OLD, OLD + day, reprocess="all", request_id="again") == 0
+    again = {row.id for row in scheduler.occurrences(job_id=job, limit=100)}
+    assert again.isdisjoint(done), "nobody downstream takes them for what has run"
+    past.all_is_well()
+
+    # Nothing of a younger job can have left.
+    younger = scheduler.register("younger", schedule=Every(3600, anchor=OLD))
+    assert scheduler.backfill(younger.id, OLD, OLD + day) == 25
+    past.all_is_well()
+
+
+def test_what_was_kept_leaves_with_the_rest_when_it_is_resolved(past: Past, tmp_path: Path) -> None:
+    job, stage = past.job(), past.stage
+    past.done(job)
+    dead, running = stage.dead(job), stage.attempt(stage.claim_fire(job))
+    past.prune()
+    past.scheduler.discard(dead.id)
+    fresh = past.done(past.scheduler.register("fresh", schedule=Every(60)).id)
+    assert [m.month for m in past.prune(dry_run=True).months if m.events] == ["rest"]
+    outcome = past.prune(archive=tmp_path)
+    (rest,) = [month for month in outcome.months if month.events]
+    assert (rest.month, rest.pruned, rest.occurrences, rest.kept) == ("rest", True, 1, 1)
+    assert rest.archive is not None
+    assert {event.stream for event in archived(tmp_path / rest.archive)} == {dead.id}
+    assert fresh in past.executions()
+    assert dead.id not in past.executions()
+    past.all_is_well()
+    stage.succeed(running)
+    past.all_is_well()
+    assert [m.month for m in past.prune().months if m.events] == ["rest"]
+    assert past.prune().months == []
+    past.all_is_well()
+    assert running.id not in past.executions()
+
+
+def test_runs_of_a_backfill_behind_the_first_month_leave_with_the_rest(past: Past) -> None:
+    begin = OLD - timedelta(days=900)
+    job = past.scheduler.register("old", schedule=Every(3600, anchor=begin)).id
+    assert past.scheduler.backfill(job, begin, begin + timedelta(hours=3)) == 4
+    for row in past.scheduler.occurrences(job_id=job, limit=10)[:3]:
+        past.stage.succeed(past.stage.attempt(past.stage.claim(row.id)))
+    (rest,) = [month for month in past.prune(days=300).months if month.events]
+    assert (rest.month, rest.occurrences, rest.kept) == ("rest", 3, 1)
+    past.all_is_well()
+
+
 def test_a_follower_that_has_not_seen_it_keeps_the_month(past: Past) -> None:
     past.done(past.job())
     past.database.query(past.database.sql("SELECT :schema.track('mirror', 1)"))

@@ -8,6 +8,7 @@ afterwards, when nobody can see the tables any more.
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -20,7 +21,7 @@ from horolog.application.retention.ports import Farewell, Month
 from horolog.application.verify.hash_chain import Link
 from horolog.application.verify.ports import StoredEvent
 from horolog.domain.errors import NotAllowed
-from horolog.domain.ids import fire_time_floor, log_stream
+from horolog.domain.ids import EPOCH, fire_time_floor, log_stream
 from horolog.domain.log_events import OccurrencesPruned
 from horolog.infrastructure.postgres.database import Connection, Database
 from horolog.infrastructure.postgres.hash_chain import PostgresChain
@@ -38,6 +39,7 @@ WAIT: Final = "40ms"
 _TOO_MANY = (
     f"more than {MOST_KEPT} of its occurrences are unresolved: replay or discard its dead letters"
 )
+_REST_IN_USE = f"more than {MOST_KEPT} rows beside it are newer than the oldest month that stays"
 _APPEND = f"SELECT verdicts FROM :schema.append({', '.join(['%b'] * ARGUMENTS)})"
 _MONTHS = """
     SELECT right(c.relname, 7) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -48,8 +50,9 @@ _COUNTED = """
     SELECT count(*) FILTER (WHERE version = 1 AND stream <> ALL (%(kept)s)),
            count(*) FILTER (WHERE stream <> ALL (%(kept)s)),
            coalesce(min(position), 0), coalesce(max(position), 0),
-           (SELECT count(*) FROM :schema.executions_{month} WHERE id <> ALL (%(kept)s))
-    FROM :schema.occurrence_events_{month}
+           (SELECT count(*) FROM :schema.executions_{month}
+            WHERE id <> ALL (%(kept)s) AND id >= %(low)s AND id < %(high)s)
+    FROM :schema.occurrence_events_{month} WHERE stream >= %(low)s AND stream < %(high)s
 """
 # The primary keys of next_runs and of the dead letters: ids begin with their fire time.
 _UNRESOLVED = """
@@ -70,14 +73,29 @@ _LEAVE = (
 )
 _STAY = (
     """INSERT INTO :schema.occurrence_events
-       SELECT * FROM :schema.pruned_events_{month} WHERE stream = ANY (%s)""",
+       SELECT * FROM :schema.pruned_events_{month}
+       WHERE stream = ANY (%(kept)s) OR stream >= %(high)s""",
     """INSERT INTO :schema.executions
-       SELECT * FROM :schema.pruned_executions_{month} WHERE id = ANY (%s)""",
+       SELECT * FROM :schema.pruned_executions_{month}
+       WHERE id = ANY (%(kept)s) OR id >= %(high)s""",
 )
+# The rest is made anew, empty, when it has left as a month does.
+_REST_AGAIN = (
+    "CREATE TABLE :schema.occurrence_events_rest PARTITION OF :schema.occurrence_events DEFAULT",
+    """CREATE TRIGGER no_truncate BEFORE TRUNCATE ON :schema.occurrence_events_rest
+       FOR EACH STATEMENT EXECUTE FUNCTION :schema.refuse_change()""",
+    "CREATE TABLE :schema.executions_rest PARTITION OF :schema.executions DEFAULT",
+)
+# The primary keys of both.
+_NEWER_THAN_REST = """
+    SELECT count(*) FROM (
+        SELECT FROM :schema.occurrence_events_rest WHERE stream >= %(high)s
+        UNION ALL SELECT FROM :schema.executions_rest WHERE id >= %(high)s LIMIT %(most)s) newer
+"""
 _LEFTOVERS = """
     SELECT c.relname FROM pg_class c
     WHERE c.relnamespace = :literal::regnamespace AND c.relkind = 'r' AND NOT c.relispartition
-      AND c.relname ~ '^pruned_(events|executions)_[0-9]{4}_[0-9]{2}$'
+      AND c.relname ~ '^pruned_(events|executions)_([0-9]{4}_[0-9]{2}|rest)$'
 """
 
 
@@ -108,7 +126,8 @@ class PostgresMonths:
             if until <= moment:
                 whole = month in events and month in executions
                 found.append(self._month(month, since, until, whole=whole))
-        return found
+        rest = self._rest(events | executions, found, moment)
+        return [rest, *found] if rest is not None else found
 
     def page(self, after: int, limit: int) -> list[StoredEvent]:
         return self._chain.page(after, limit)
@@ -154,12 +173,30 @@ class PostgresMonths:
             why = "one of its two partitions is missing: its rows are among the rest"
             return Month(since, until, 0, 0, 0, 0, 0, hindrance=why)
         kept = self._unresolved(since, until)
-        counted = self._ask(_COUNTED.format(month=name), {"kept": kept})
-        ((occurrences, events, first, last, executions),) = counted
+        params = {"kept": kept, "low": fire_time_floor(since), "high": fire_time_floor(until)}
+        ((occurrences, events, first, last, executions),) = self._ask(
+            _COUNTED.format(month=name), params
+        )
         hindrance = self._hindrance(len(kept), last)
         return Month(
             since, until, occurrences, events, executions, first, last, tuple(kept), hindrance
         )
+
+    def _rest(self, names: set[str], leaving: Sequence[Month], moment: datetime) -> Month | None:
+        """All that is older than the oldest month that stays; ``None`` where nothing of it can go.
+
+        Below that nothing but the rest has rows, so that the account may speak of the whole range.
+        """
+        going = {month.since for month in leaving if month.hindrance is None}
+        stay = [since for since, _ in map(_span, names) if since not in going]
+        until = min([*stay, _month_of(moment)])
+        rest = replace(self._month("rest", EPOCH, until, whole=True), rest=True)
+        if not rest.events and not rest.executions:
+            return None
+        params = {"high": fire_time_floor(until), "most": MOST_KEPT + 1}
+        if self._ask(_NEWER_THAN_REST, params)[0][0] > MOST_KEPT:
+            return replace(rest, hindrance=_REST_IN_USE)
+        return rest
 
     def _hindrance(self, kept: int, last: int) -> str | None:
         if kept > MOST_KEPT:
@@ -186,7 +223,7 @@ class PostgresMonths:
 
     def _leave(self, farewell: Farewell) -> list[UUID]:
         """Detaches the month; returns what stays of it."""
-        name = farewell.month.since.strftime("%Y_%m")
+        name = "rest" if farewell.month.rest else farewell.month.since.strftime("%Y_%m")
         self._do(
             "LOCK TABLE ONLY :schema.occurrence_events, ONLY :schema.executions,"
             f" :schema.occurrence_events_{name}, :schema.executions_{name}"
@@ -195,8 +232,12 @@ class PostgresMonths:
         kept = self._kept_now(farewell, name)
         for statement in _LEAVE:
             self._do(statement.format(month=name))
+        if farewell.month.rest:
+            for statement in _REST_AGAIN:
+                self._do(statement)
+        stays = {"kept": kept, "high": fire_time_floor(farewell.month.until)}
         for statement in _STAY:
-            self._do(statement.format(month=name), kept)
+            self._connection.execute(self._database.sql(statement.format(month=name)), stays)
         return kept
 
     def _kept_now(self, farewell: Farewell, name: str) -> list[UUID]:
@@ -204,7 +245,8 @@ class PostgresMonths:
         month = farewell.month
         late = self._ask(_LATE.format(month=name), (farewell.until_position,))
         unresolved = self._unresolved(month.since, month.until)
-        kept = {*month.kept, *unresolved, *(row[0] for row in late)}
+        high = fire_time_floor(month.until)
+        kept = {*month.kept, *unresolved, *(row[0] for row in late if row[0] < high)}
         if len(kept) > MOST_KEPT:
             raise NotAllowed(f"{month.name} cannot be pruned: {_TOO_MANY}")
         return sorted(kept)
@@ -230,6 +272,10 @@ class PostgresMonths:
 
     def _ask(self, text: str, params: Any = None) -> list[Any]:
         return self._connection.execute(self._database.sql(text), params).fetchall()
+
+
+def _month_of(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def _span(month: str) -> tuple[datetime, datetime]:

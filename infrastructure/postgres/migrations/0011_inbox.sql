@@ -1,3 +1,4 @@
+-- horolog: admits 8
 -- The inbox: commands that clients have put down in transactions of their own. A rollback leaves
 -- nothing of them; a commit makes them visible, and the leader of the job's partition carries them out.
 --

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test api-check kill-points upgrade lint typecheck docs bench bench-peers torture fairness check clean
+.PHONY: help demo test simulate api-check kill-points upgrade lint typecheck docs bench bench-peers torture fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -36,6 +36,11 @@ typecheck: $(STAMP) ## basedpyright, strict
 
 docs: $(STAMP) ## the documents as a site, in build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+SEEDS ?= 200
+simulate: $(STAMP) ## the whole system in simulated time; SEEDS=200, SEED=n, HOURS=100000
+	@$(BIN)/python -m tests.simulation.run --seeds $(SEEDS) $(if $(HOURS),--hours $(HOURS)) \
+	  $(if $(SEED),--seed $(SEED))
 
 kill-points: $(STAMP) ## kill -9 at every point of the path, and the table of what became of it
 	@$(BIN)/python tests/faults/kill_points/run.py

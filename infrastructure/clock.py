@@ -17,5 +17,8 @@ class SystemClock:
         return elapsed_s()
 
     async def wait(self, event: asyncio.Event, timeout_s: float) -> None:
+        # Not with wait_for: up to Python 3.11 it swallows a cancellation that comes in the moment
+        # in which the event is set, and whoever cancelled waits for ever.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(event.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await event.wait()

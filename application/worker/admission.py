@@ -187,6 +187,7 @@ class Admission:
             self._after_one()
             return
         self._running[key] = attempt
+        attempt.trusted_until = self._commit.sent_at + self._settings.trusted_s
         if self._stopping:
             self._return(attempt)
         elif attempt.has_slots or self._take_slots(attempt):

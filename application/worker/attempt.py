@@ -1,6 +1,7 @@
 """An attempt in this worker's hands, from its acceptance by the log to its outcome."""
 
 import asyncio
+from math import inf
 from threading import Lock
 from typing import Literal
 
@@ -37,6 +38,7 @@ class Attempt:
         "state",
         "task",
         "timer",
+        "trusted_until",
     )
 
     def __init__(
@@ -54,6 +56,8 @@ class Attempt:
         self.ended_by: End | None = None
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.trusted_until = inf
+        """Until when (monotonic) its lease surely runs."""
 
     def take_decision(self) -> bool:
         """``True`` for the one who may decide the outcome: the loop, or a handler's thread."""

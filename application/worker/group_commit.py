@@ -54,6 +54,9 @@ class GroupCommit:
         self._last_size = 0
         self.appended: Callable[[], None] | None = None
         """Called after each append: there is room again, or the log is back."""
+        self.sent_at = 0.0
+        """When the batch that is settled now was sent first (monotonic): what it appended is not
+        older than that."""
         self.available = True
         """Whether the last append went through; ``False`` while Postgres is away."""
 
@@ -109,6 +112,7 @@ class GroupCommit:
     async def _append(self, decisions: list[Decision]) -> list[Verdict]:
         """The verdicts on a batch, however long Postgres is away."""
         interrupted = False
+        self.sent_at = self._clock.monotonic()
         while True:
             sent = self._clock.monotonic()
             try:

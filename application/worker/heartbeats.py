@@ -14,12 +14,13 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Event, Thread, get_ident
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, Protocol
 from uuid import UUID
 
 from horolog.application.worker.attempt import Attempt
+from horolog.application.worker.beating import BeatThread, KeepsBeat
 from horolog.application.worker.counting import Counting, RecordsCounts
 from horolog.application.worker.handlers import AnyHandler
 from horolog.application.worker.settings import WorkerSettings
@@ -73,6 +74,7 @@ class Heartbeats:
         handlers: Mapping[str, AnyHandler],
         settings: WorkerSettings,
         monotonic: Callable[[], float],
+        beat: KeepsBeat | None = None,
     ) -> None:
         self._attempts = attempts
         self._leases = leases
@@ -92,18 +94,15 @@ class Heartbeats:
         self._extended: dict[tuple[UUID, int], float] = {}
         self._answered = self._asked = monotonic()
         self._told = False
-        self._stop = Event()
-        self._thread: Thread | None = None
+        self._beat = beat or BeatThread()
 
     def start(self) -> None:
-        self._thread = Thread(target=self._beat, name="horolog-heartbeats", daemon=True)
-        self._thread.start()
+        interval_s = min(self._settings.blocked_loop_s / 2, self._settings.heartbeat_s / 4)
+        self._beat.start(self.pulse, interval_s, self._leave)
 
     async def stop(self) -> None:
-        """Ends the thread after a last recording of counts; waits for it, but not for long."""
-        self._stop.set()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join, 5.0)
+        """Ends the beats after a last recording of counts; waits for it, but not for long."""
+        await self._beat.stop()
 
     def pulse(self) -> None:
         """One beat: extends what is due, records counts, looks whether the loop answers."""
@@ -120,15 +119,7 @@ class Heartbeats:
         """Extends one lease now, whatever its age. Raises ``StoreUnavailable``."""
         self._extend([attempt], self._monotonic())
 
-    def _beat(self) -> None:
-        interval_s = min(self._settings.blocked_loop_s / 2, self._settings.heartbeat_s / 4)
-        while True:
-            try:
-                self.pulse()
-            except Exception:  # a thread's top: no beat must be the last one
-                log.exception("a heartbeat failed")
-            if self._stop.wait(interval_s):
-                break
+    def _leave(self) -> None:
         try:
             self._counting.record(self._counts)
             self._presence.leave()
@@ -164,6 +155,7 @@ class Heartbeats:
         answer = self._leases.extend(asked, self._settings.lease_s)
         for attempt, key in zip(attempts, asked, strict=True):
             self._extended[key] = now
+            attempt.trusted_until = now + self._settings.trusted_s
             if attempt.ready.occurrence not in answer.held:
                 attempt.run.cancelled = True
                 self._on_loop(attempt.stop, "taken")
@@ -210,7 +202,7 @@ class Heartbeats:
         try:
             self._loop.call_soon_threadsafe(function, *args)
         except RuntimeError:  # the loop was closed: the process ends
-            self._stop.set()
+            self._beat.end()
 
 
 def _key(attempt: Attempt) -> tuple[UUID, int]:

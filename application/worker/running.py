@@ -21,7 +21,7 @@ from horolog.application.worker.finishing import Finishing
 from horolog.application.worker.group_commit import GroupCommit
 from horolog.application.worker.handlers import Handlers, is_async
 from horolog.application.worker.settings import WorkerSettings
-from horolog.application.worker.threads import HandlerThreads
+from horolog.application.worker.threads import HandlerThreads, RunsCalls
 from horolog.application.worker.traced_attempts import attempt_span
 from horolog.application.worker.transactions import CommitUnknown, Transactions
 from horolog.domain.errors import InvalidPayload
@@ -43,6 +43,7 @@ class Running:
         settings: WorkerSettings,
         monotonic: Callable[[], float],
         ended: Callable[[Attempt], None],
+        threads: RunsCalls | None = None,
         measures: Measures = UNMEASURED,
         spans: Spans = UNTRACED,
     ) -> None:
@@ -55,13 +56,18 @@ class Running:
         self._ended = ended
         self._measures = measures
         self._spans = spans
-        self._threads = HandlerThreads(settings.threads)
+        self._threads = threads or HandlerThreads(settings.threads)
         self._loop = asyncio.get_running_loop()
         self._errands: set[asyncio.Task[None]] = set()
 
     def start(self, attempt: Attempt) -> None:
-        """Begins an attempt that the log has accepted."""
+        """Begins an attempt that the log has accepted; one that was told to stop while it waited
+        for its slots does not begin."""
         attempt.started_at = self._monotonic()
+        if attempt.ended_by is not None:
+            self._stopped(attempt)
+            self._end(attempt)
+            return
         if attempt.ready.attempt == 1 and attempt.ready.kind != "backfill":
             late = (self._commit.now() - attempt.ready.fire_time).total_seconds()
             self._measures.observe(
@@ -111,6 +117,8 @@ class Running:
             arguments = handler.arguments.accept(payload)
             if handler.transactional:
                 await self._run_in_transaction(attempt, arguments)
+            elif self._is_late(attempt):
+                self._give_back(attempt)
             else:
                 self._finishing.returned(attempt, await handler.function(attempt.run, **arguments))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
@@ -119,6 +127,9 @@ class Running:
 
     async def _run_in_transaction(self, attempt: Attempt, arguments: dict[str, Any]) -> None:
         async with self._transactions.begin_async() as transaction:
+            if self._is_late(attempt):
+                self._give_back(attempt)
+                return
             attempt.run.lend(transaction.connection)
             value = await attempt.handler.function(attempt.run, **arguments)
             decision = self._finishing.success_decision(attempt, value)
@@ -152,6 +163,8 @@ class Running:
             arguments = attempt.handler.arguments.accept(payload)
             if attempt.handler.transactional:
                 return self._called_in_transaction(attempt, arguments)
+            if self._is_late(attempt):
+                return partial(self._give_back, attempt)
             value = attempt.handler.function(attempt.run, **arguments)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             return partial(self._raised, attempt, error)
@@ -164,6 +177,8 @@ class Running:
         self, attempt: Attempt, arguments: dict[str, Any]
     ) -> Callable[[], None]:
         with self._transactions.begin() as transaction:
+            if self._is_late(attempt):
+                return partial(self._give_back, attempt)
             attempt.run.lend(transaction.connection)
             value = attempt.handler.function(attempt.run, **arguments)
             decision = self._finishing.success_decision(attempt, value)
@@ -202,6 +217,17 @@ class Running:
         if attempt.timer is not None:
             attempt.timer.cancel()
         self._ended(attempt)
+
+    def _is_late(self, attempt: Attempt) -> bool:
+        """Whether the attempt may have been given up by now, and be another worker's: this process
+        stood still since it was accepted, or the log's answer took its time. Asked at the last
+        moment before the handler; one that stands still after that runs beside its successor."""
+        return self._monotonic() >= attempt.trusted_until
+
+    def _give_back(self, attempt: Attempt) -> None:
+        """Where it was given up, the log refuses this too, and nothing has happened."""
+        reason = "its lease was nearly over before it could begin"
+        self._finishing.snoozed(attempt, 0.0, reason=reason)
 
     # What a run needs before its handler is called: seldom, so kept out of the ordinary way.
 

@@ -82,6 +82,12 @@ class WorkerSettings(BaseModel):
     blocked_loop_s: Annotated[float, Field(gt=0, le=3_600)] = 1.0
     """A handler that keeps the event loop from running for so long is named in the log."""
 
+    @property
+    def trusted_s(self) -> float:
+        """For how long after its beginning an attempt surely has its lease: a tenth of that is left
+        for the difference in speed of two clocks."""
+        return self.lease_s * 0.9
+
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if self.heartbeat_s * 3 > self.lease_s:

@@ -7,6 +7,17 @@ decided without it, and its lease runs out where even that failed.
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Lock, Thread
+from typing import Protocol
+
+
+class RunsCalls(Protocol):
+    """Runs calls beside the event loop, in the order of their submission."""
+
+    def submit(self, call: Callable[[], None]) -> None: ...
+
+    def close(self) -> None:
+        """Nothing more is submitted; waits for nothing."""
+        ...
 
 
 class HandlerThreads:

@@ -23,6 +23,7 @@ from horolog.application.standing import Standing
 from horolog.application.tracing import UNTRACED, Spans
 from horolog.application.worker.admission import Admission
 from horolog.application.worker.attempt import Attempt
+from horolog.application.worker.beating import KeepsBeat
 from horolog.application.worker.counting import Counting, RecordsCounts
 from horolog.application.worker.finishing import Finishing, Outcome
 from horolog.application.worker.group_commit import AppendsFromLoop, GroupCommit
@@ -35,6 +36,7 @@ from horolog.application.worker.running import Running
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.slots import Slots
 from horolog.application.worker.taking import Taking
+from horolog.application.worker.threads import RunsCalls
 from horolog.application.worker.transactions import Transactions
 from horolog.domain.errors import StoreUnavailable, UnreadableEvent
 from horolog.domain.occurrence import OccurrenceState
@@ -56,6 +58,10 @@ class WorkerPorts:
     counts: RecordsCounts
     stops: HearsNews
     clock: Clock
+    beat: KeepsBeat | None = None
+    """What the heartbeats go on by: a thread, unless a simulation has its own."""
+    threads: RunsCalls | None = None
+    """Where ``def`` handlers run: in threads, unless a simulation has its own."""
 
 
 class WorkerLoop:
@@ -110,6 +116,7 @@ class WorkerLoop:
             settings=settings,
             monotonic=monotonic,
             ended=self._admission.ended,
+            threads=ports.threads,
             measures=measures,
             spans=spans,
         )
@@ -122,6 +129,7 @@ class WorkerLoop:
             handlers=handlers.by_name,
             settings=settings,
             monotonic=monotonic,
+            beat=ports.beat,
         )
         lifeline = WorkerLifeline(self._admission.find, self._heartbeats, ports.results)
         self._admission.connect(self._running.start, lifeline)

@@ -267,8 +267,10 @@ class NatsReadySource:
         discovered_at = time.monotonic()
         reported = False
         while True:
+            # Not with wait_for, which up to Python 3.11 may swallow the cancellation of a close.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), _TEND_S)
+                async with asyncio.timeout(_TEND_S):
+                    await self._news.wait()
             told = self._news.is_set()
             self._news.clear()
             now = time.monotonic()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from math import floor
 
 from horolog.application.decision import Decision
 from horolog.application.log import Verdict
@@ -42,18 +43,25 @@ def take_slots(tables: Tables, accepted: Sequence[Decision], stamp: datetime) ->
                 tables.full_at[lane.name] = begins + spent
 
 
-def release_slots(tables: Tables, accepted: Sequence[Decision]) -> None:
-    """The slots of attempts that have ended are free, and who waits in their lanes may try."""
-    for decision in accepted:
+def release_slots(tables: Tables, accepted: Sequence[Decision]) -> list[str]:
+    """The slots of attempts that have ended are free; the lanes in which some became free."""
+    freed: list[str] = []
+    for decision in accepted if tables.slots else ():
         ended = {*decision.dropped, *(run.id for run in decision.next_runs if not run.look)}
         for name, slots in tables.slots.items():
             if slots & ended:
                 slots -= ended
-                wake(tables, name)
+                freed.append(name)
+    return list(dict.fromkeys(freed))
+
+
+def waits(tables: Tables, lane: str) -> bool:
+    """Whether a row waits in the lane."""
+    return any(row.lane == lane for row in tables.next_runs.values())
 
 
 def wake(tables: Tables, lane: str) -> None:
-    """What waits in the lane is looked at again."""
+    """What waits in the lane is among the fires again."""
     for identity, row in tables.next_runs.items():
         if row.lane == lane:
             tables.next_runs[identity] = replace(row, lane=None, turn=None)
@@ -61,12 +69,19 @@ def wake(tables: Tables, lane: str) -> None:
 
 
 def _has_room(tables: Tables, lane: Lane, wanted: int, stamp: datetime) -> bool:
-    if lane.limit is not None and len(tables.slots.get(lane.name, ())) + wanted > lane.limit:
-        return False
-    if lane.rate is None:
-        return True
-    owed_s = (tables.full_at.get(lane.name, stamp) - stamp).total_seconds()
-    return wanted <= int(1e-6 + max(1.0, lane.rate) - lane.rate * max(0.0, owed_s))
+    return wanted <= free_slots(tables, lane, stamp)
+
+
+def free_slots(tables: Tables, lane: Lane, stamp: datetime) -> int:
+    """How many more may be claimed in the lane at ``stamp``; many, where nothing limits it."""
+    free = 1 << 30
+    if lane.limit is not None:
+        free = lane.limit - len(tables.slots.get(lane.name, ()))
+    if lane.rate is not None:
+        owed_s = (tables.full_at.get(lane.name, stamp) - stamp).total_seconds()
+        left = max(1.0, lane.rate) - lane.rate * max(0.0, owed_s)
+        free = min(free, floor(1e-6 + left))
+    return free
 
 
 def _park(tables: Tables, decision: Decision, lane: Lane, stamp: datetime) -> None:

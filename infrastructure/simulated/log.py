@@ -1,5 +1,6 @@
 """The log in memory: guards, fences, verdicts and rows as on Postgres, under one lock as there."""
 
+import json
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,7 +12,14 @@ from horolog.application.decision import Decision, Guard
 from horolog.application.log import Appended, Fences, Recorded, Verdict
 from horolog.domain.errors import VersionConflict
 from horolog.domain.event import read_event
-from horolog.infrastructure.simulated.lanes import refuse_full, release_slots, take_slots
+from horolog.infrastructure.simulated.lanes import (
+    refuse_full,
+    release_slots,
+    take_slots,
+    waits,
+    wake,
+)
+from horolog.infrastructure.simulated.news import news_of
 from horolog.infrastructure.simulated.tables import (
     LONG_AGO,
     IndexRow,
@@ -20,25 +28,56 @@ from horolog.infrastructure.simulated.tables import (
     empty_tables,
 )
 
+Listener = Callable[[str, str], None]
+
 
 class SimulatedLog:
     """Appends decisions and reads events back; shared by threads.
 
     ``now`` is the clock that the log stamps events by and measures leases with. ``tables`` is what
-    the log holds: to be looked at, and written by appends alone.
+    the log holds: to be looked at, and written by appends alone. ``keeps_lanes``: what waits in a
+    lane stays there until it is claimed, for a scanner that serves lanes; otherwise a slot that
+    becomes free brings all that waits back among the fires.
     """
 
     def __init__(
-        self, now: Callable[[], datetime], *, namespace: str = "simulated", partitions: int = 64
+        self,
+        now: Callable[[], datetime],
+        *,
+        namespace: str = "simulated",
+        partitions: int = 64,
+        keeps_lanes: bool = False,
     ) -> None:
         self.tables = empty_tables(namespace, partitions)
-        self._now = now
+        self.now = now
+        self.listeners: list[Listener] = []
+        """Told of news, by the name of their channel: "due", "stop", "log"."""
+        self._keeps_lanes = keeps_lanes
         self._lock = Lock()
 
-    def append(self, decisions: Sequence[Decision], fences: Fences | None = None) -> Appended:
-        """As :class:`horolog.application.log.AppendsToLog` promises."""
+    def tell(self, channel: str, payload: str) -> None:
+        """News for whoever listens."""
+        for listener in self.listeners:
+            listener(channel, payload)
+
+    def freed(self, lane: str) -> None:
+        """A slot of the lane is free, or its limit was changed."""
+        if not self._keeps_lanes:
+            wake(self.tables, lane)
+        elif waits(self.tables, lane):
+            self.tell("due", f"lane {json.dumps(lane)}")
+
+    def append(
+        self,
+        decisions: Sequence[Decision],
+        fences: Fences | None = None,
+        *,
+        news_horizon_s: float = 60.0,
+    ) -> Appended:
+        """As :class:`horolog.application.log.AppendsToLog` promises. What it makes due within
+        ``news_horizon_s`` is told."""
         with self._lock:
-            stamp = self._now()
+            stamp = self.now()
             verdicts = self._verdicts(decisions, fences, stamp)
             refuse_full(self.tables, decisions, verdicts, stamp)
             self._refuse_taken_keys(decisions, verdicts)
@@ -49,9 +88,15 @@ class SimulatedLog:
                     self.tables.record(stamp, new.stream, new.version, topic, state)
             _write_index(self.tables, accepted, stamp)
             _write_others(self.tables, accepted, stamp)
-            release_slots(self.tables, accepted)
+            freed = release_slots(self.tables, accepted)
             take_slots(self.tables, accepted, stamp)
-            return Appended(verdicts, self.tables.last_position, stamp)
+            appended = Appended(verdicts, self.tables.last_position, stamp)
+        for lane in freed:
+            self.freed(lane)
+        if self.listeners:
+            for channel, payload in news_of(accepted, stamp, news_horizon_s):
+                self.tell(channel, payload)
+        return appended
 
     def stream(self, stream: UUID, *, after: int = 0, limit: int = 1000) -> list[Recorded]:
         """As :class:`horolog.application.log.ReadsLog` promises."""

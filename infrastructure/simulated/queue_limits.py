@@ -5,7 +5,6 @@ from uuid import UUID
 
 from horolog.application.answers.limited_queue import LimitedQueue
 from horolog.domain.lanes import QueueLimit, queue_lane
-from horolog.infrastructure.simulated.lanes import wake
 from horolog.infrastructure.simulated.log import SimulatedLog
 
 
@@ -13,6 +12,7 @@ class SimulatedQueueLimits:
     """As :class:`horolog.application.commands.limiting_queues.LimitsQueues` promises."""
 
     def __init__(self, log: SimulatedLog) -> None:
+        self._log = log
         self._tables = log.tables
 
     def limit_queue(self, queue: str, limit: QueueLimit | None, *, actor: str) -> None:
@@ -23,7 +23,7 @@ class SimulatedQueueLimits:
         else:
             self._tables.queue_limits[queue] = limit
         self._tables.slots[lane] = self._held(queue) if limit and limit.limit else set()
-        wake(self._tables, lane)
+        self._log.freed(lane)
 
     def limited_queues(self) -> Sequence[LimitedQueue]:
         return [

@@ -61,7 +61,8 @@ class PartitionRow:
 class Tables:
     """All of it. Events are in the order of their positions; ``written`` are the rows of the index
     that were written since somebody who keeps an order of them last looked. ``slots`` are those
-    taken in each lane, ``full_at`` is when the bucket of a lane's rate is full again.
+    taken in each lane, ``full_at`` is when the bucket of a lane's rate is full again. ``scanners``
+    are the instances that announced themselves, each with until when it is believed to live.
     """
 
     events: list[StoredEvent] = field(default_factory=list[StoredEvent])
@@ -76,6 +77,7 @@ class Tables:
     slots: dict[str, set[UUID]] = field(default_factory=dict[str, set[UUID]])
     full_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
     queue_limits: dict[str, QueueLimit] = field(default_factory=dict[str, QueueLimit])
+    scanners: dict[str, datetime] = field(default_factory=dict[str, datetime])
     last_position: int = 0
     written: set[UUID] = field(default_factory=set[UUID])
 

@@ -16,7 +16,10 @@ from horolog.application.decision import (
     decide_on_partition,
 )
 from horolog.application.log import AppendsToLog, Fences, ReadsLog, Verdict
+from horolog.application.scanner.assembly import Index, Leases
+from horolog.application.scanner.news import HearsNews
 from horolog.application.states import ReadsDue, ReadsStates
+from horolog.application.worker.heartbeats import ExtendsLeases
 from horolog.domain.definition import JobDefinition, Overlap
 from horolog.domain.ids import occurrence_id, partition_stream
 from horolog.domain.job import JobState
@@ -31,11 +34,20 @@ from horolog.domain.occurrence_events import (
 )
 from horolog.domain.partition import Elected, PartitionState
 from horolog.domain.schedule import Every
+from horolog.infrastructure.postgres.attempt_leases import PostgresLeases
 from horolog.infrastructure.postgres.database import Database
+from horolog.infrastructure.postgres.due_index import PostgresDueIndex
+from horolog.infrastructure.postgres.due_news import PostgresDueNews
+from horolog.infrastructure.postgres.leases import PostgresLeases as PostgresScannerLeases
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import migrate
 from horolog.infrastructure.postgres.states import PostgresStates
+from horolog.infrastructure.postgres.threaded import DedicatedThread
+from horolog.infrastructure.simulated.attempt_leases import SimulatedAttemptLeases
+from horolog.infrastructure.simulated.leases import SimulatedLeases
 from horolog.infrastructure.simulated.log import SimulatedLog
+from horolog.infrastructure.simulated.news import SimulatedNews
+from horolog.infrastructure.simulated.scanner_index import SimulatedScannerIndex
 from horolog.infrastructure.simulated.states import SimulatedStates
 
 
@@ -60,8 +72,10 @@ class Leading:
 class Store:
     """One implementation of the ports, and ways to look behind them.
 
-    ``now`` is the log's own clock and ``later`` lets a little of its time pass. ``plant`` writes an
-    event into the log past every check, as another release would.
+    ``index`` and ``leases`` are the scanner's, ``attempts`` the worker's leases, ``news`` makes who
+    listens to one of the channels. ``now`` is the log's own clock and ``later`` lets a little of
+    its time pass. ``plant`` writes an event into the log past every check, as another release
+    would.
     """
 
     log: Log
@@ -74,6 +88,10 @@ class Store:
     executions: Callable[[], dict[UUID, str]]
     leading: Callable[[int], Leading]
     counter: Callable[[str], int]
+    index: Index
+    leases: Leases
+    attempts: ExtendsLeases
+    news: Callable[[str], HearsNews]
 
     def partition_stream(self, number: int) -> UUID:
         return partition_stream(self.namespace, number)
@@ -101,13 +119,15 @@ def store(request: pytest.FixtureRequest) -> Generator[Store]:
         request.getfixturevalue("database_url"), request.getfixturevalue("namespace")
     )
     migrate(database)
-    yield _postgres(database)
+    thread = DedicatedThread("contracts")
+    yield _postgres(database, thread)
+    thread.close()
     database.close()
 
 
 def _simulated() -> Store:
     clock = MovedClock()
-    log = SimulatedLog(clock.now, namespace="simulated")
+    log = SimulatedLog(clock.now, namespace="simulated", keeps_lanes=True)
     tables = log.tables
 
     def plant(stream: UUID, version: int, topic: str, state: bytes) -> None:
@@ -117,9 +137,10 @@ def _simulated() -> Store:
         row = tables.partitions[number]
         return Leading(row.version, row.instance, row.token)
 
+    states = SimulatedStates(log)
     return Store(
         log=log,
-        states=SimulatedStates(log),
+        states=states,
         namespace="simulated",
         now=clock.now,
         later=clock.move,
@@ -128,10 +149,14 @@ def _simulated() -> Store:
         executions=lambda: {row.id: row.state for row in tables.executions.values()},
         leading=leading,
         counter=lambda name: tables.counters.get(name, 0),
+        index=SimulatedScannerIndex(log, states),
+        leases=SimulatedLeases(log),
+        attempts=SimulatedAttemptLeases(log),
+        news=lambda channel: SimulatedNews(log, channel),
     )
 
 
-def _postgres(database: Database) -> Store:
+def _postgres(database: Database, thread: DedicatedThread) -> Store:
     def query(text: str, params: object = None) -> list[tuple[object, ...]]:
         return database.query(database.sql(text), params)
 
@@ -164,9 +189,10 @@ def _postgres(database: Database) -> Store:
         rows = query("SELECT value::int FROM :schema.counters WHERE name = %s", (name,))
         return int(str(rows[0][0])) if rows else 0
 
+    states = PostgresStates(database)
     return Store(
         log=PostgresLog(database),
-        states=PostgresStates(database),
+        states=states,
         namespace=database.namespace,
         now=now,
         later=lambda: None,
@@ -177,6 +203,10 @@ def _postgres(database: Database) -> Store:
         executions=executions,
         leading=leading,
         counter=counter,
+        index=PostgresDueIndex(database, states, thread),
+        leases=PostgresScannerLeases(database, thread, role="scanner"),
+        attempts=PostgresLeases(database),
+        news=lambda channel: PostgresDueNews(database, channel),
     )
 
 

@@ -50,3 +50,16 @@ async def made_by_the_scanner(scanner: ReadyStream) -> float | None:
 async def ack_wait_s(stream: ReadyStream) -> float | None:
     info = await stream.jetstream.consumer_info(stream.name, "a")
     return info.config.ack_wait
+
+
+@pytest.mark.parametrize("moments", range(5))
+async def test_a_source_that_hears_news_while_it_is_closed_is_closed(
+    nats_url: str, namespace: str, moments: int
+) -> None:
+    source = NatsReadySource(nats_url, namespace, None)
+    await source.start()
+    source._news.set()  # pyright: ignore[reportPrivateUsage] - as an advisory does
+    for _ in range(moments):
+        await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        await source.close()

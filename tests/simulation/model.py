@@ -1,0 +1,494 @@
+"""What should have run: an account of its own, from the user's orders and the witness's notes.
+
+Nothing here is decided by the domain's code. The fire times are counted out anew, the orders are
+those that the user gave and was told of, and the log is read as JSON, for what it claims to have
+happened. Then each fire time must have run once or must have a reason that holds; each run must
+have ended as its handler ended; and each order must have had its effect.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from pydantic_core import from_json
+from tests.simulation.own_schedules import fire_times
+from tests.simulation.plan import COMMANDS
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+CHANGING = timedelta(seconds=40)
+"""What falls due this near to a change of its job may be seen as before or as after it."""
+
+GRACE = timedelta(seconds=30)
+"""Lateness up to this is no missed fire time."""
+
+
+@dataclass(slots=True)
+class Event:
+    position: int
+    at: datetime
+    stream: UUID
+    version: int
+    kind: str
+    state: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Era:
+    """A schedule, from when to when it was in force."""
+
+    schedule: dict[str, Any]
+    since: datetime
+    until: datetime
+
+
+@dataclass(slots=True)
+class Job:
+    """A job by its own events. ``held``: from when to when no fire time was to be claimed."""
+
+    spec: dict[str, Any]
+    eras: list[Era] = field(default_factory=list[Era])
+    held: list[tuple[datetime, datetime]] = field(default_factory=list[tuple[datetime, datetime]])
+    skipped: list[Event] = field(default_factory=list[Event])
+    payloads: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    cancelled: datetime | None = None
+    paused: datetime | None = None
+
+
+@dataclass(slots=True)
+class Life:
+    """An occurrence by its events."""
+
+    job: UUID
+    fire: datetime
+    kind: str
+    events: list[Event] = field(default_factory=list[Event])
+
+    @property
+    def last(self) -> str:
+        return self.events[-1].kind
+
+    def has(self, kind: str, attempt: int) -> bool:
+        return any(e.kind == kind and e.state.get("attempt") == attempt for e in self.events)
+
+
+ENDS = frozenset({"succeeded", "dead_lettered", "skipped", "stopped", "discarded"})
+
+
+class Model:
+    """One account of one world; :meth:`check` says what does not agree."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._found: list[str] = []
+        self._events = [
+            Event(
+                e.position,
+                e.recorded_at,
+                e.stream,
+                e.version,
+                e.topic.split(".")[1],
+                from_json(e.state),
+            )
+            for e in world.log.tables.events
+        ]
+        self._about = {e.position: e.topic.split(".")[0] for e in world.log.tables.events}
+        self._jobs: dict[UUID, Job] = {}
+        self._lives: dict[UUID, Life] = {}
+        self._troubled = any(a.kind not in COMMANDS for a in world.plan.actions)
+
+    def check(self) -> list[str]:
+        self._read()
+        for identity, job in self._jobs.items():
+            self._check_fire_times(identity, job)
+        for identity, life in self._lives.items():
+            self._check_life(identity, life)
+        self._check_lanes()
+        self._check_orders()
+        return self._found
+
+    # Reading.
+
+    def _read(self) -> None:
+        end = self._world.now() + timedelta(days=10_000)
+        for event in self._events:
+            match self._about[event.position]:
+                case "job":
+                    self._read_job(event, end)
+                case "occurrence":
+                    self._read_occurrence(event)
+                case _:
+                    pass
+
+    def _read_job(self, event: Event, end: datetime) -> None:
+        if event.kind == "registered":
+            spec = self._spec(event.state["key"])
+            job = self._jobs[event.stream] = Job(spec)
+            job.eras.append(Era(spec["schedule"], event.at, end))
+            job.payloads.append((event.position, 0))
+            return
+        job = self._jobs[event.stream]
+        match event.kind:
+            case "rescheduled":
+                job.eras[-1].until = event.at
+                job.eras.append(Era(self._ordered_schedule(event), event.at, end))
+            case "payload_changed":
+                job.payloads.append((event.position, event.state["payload"]["n"]))
+            case "paused":
+                job.paused = event.at
+            case "resumed" if job.paused is not None:
+                job.held.append((job.paused, event.at))
+                job.paused = None
+            case "cancelled":
+                job.cancelled = event.at
+                job.eras[-1].until = event.at
+            case "fires_skipped":
+                job.skipped.append(event)
+            case _:
+                pass
+
+    def _read_occurrence(self, event: Event) -> None:
+        life = self._lives.get(event.stream)
+        if life is None:
+            if event.kind == "claimed":
+                life = Life(
+                    UUID(event.state["job_id"]),
+                    datetime.fromisoformat(event.state["fire_time"]),
+                    event.state.get("kind", "schedule"),
+                )
+            else:
+                # What was ordered and never claimed: skipped, with its job.
+                life = Life(UUID(int=0), event.at, "ordered")
+            self._lives[event.stream] = life
+        life.events.append(event)
+
+    def _spec(self, key: str) -> dict[str, Any]:
+        return next(
+            action.what["spec"]
+            for action in self._world.plan.actions
+            if action.kind == "register" and action.what["spec"]["key"] == key
+        )
+
+    def _ordered_schedule(self, event: Event) -> dict[str, Any]:
+        """Which of the user's orders this was: the one whose instants it begins with."""
+        stated = event.state["schedule"]
+        for order in self._world.orders:
+            if order.action.kind == "reschedule" and _same(order.action.what["schedule"], stated):
+                return order.action.what["schedule"]
+        self._say(f"job {event.stream} was rescheduled to {stated}, which nobody ordered")
+        return {"kind": "once", "at": self._world.plan.start.isoformat()}
+
+    # Fire times.
+
+    def _check_fire_times(self, identity: UUID, job: Job) -> None:
+        world = self._world
+        assert world.rested_at is not None
+        claimed = Counter(
+            life.fire
+            for life in self._lives.values()
+            if life.job == identity and life.kind == "schedule"
+        )
+        for fire, count in claimed.items():
+            if count > 1:
+                self._say(f"{fire} of job {identity} has {count} occurrences")
+        wanted: set[datetime] = set()
+        for era in job.eras:
+            until = min(era.until, world.rested_at)
+            times = fire_times(era.schedule, era.since, until)
+            wanted.update(times)
+            for fire in times:
+                if fire not in claimed and not self._is_excused(identity, job, era, fire):
+                    self._say(
+                        f"{fire} of job {identity} ({job.spec['name']}) did not run, and"
+                        f" {_reason(job, fire)}"
+                    )
+        backfilled = {
+            life.fire
+            for life in self._lives.values()
+            if life.job == identity and life.kind == "backfill"
+        }
+        for fire in claimed.keys() - wanted - backfilled:
+            if not any(
+                fire in fire_times(era.schedule, era.since - CHANGING, era.until + CHANGING)
+                for era in job.eras
+            ):
+                self._say(f"{fire} of job {identity} ran, and is no fire time of it")
+
+    def _is_excused(self, identity: UUID, job: Job, era: Era, fire: datetime) -> bool:
+        """Whether what the log says about a fire time that did not run is true."""
+        if fire >= era.until - CHANGING:
+            return True  # it was due when the schedule was changed, or the job cancelled
+        if job.paused is not None and fire >= job.paused - CHANGING:
+            return True  # it is held by a pause that has not ended
+        row = self._world.log.tables.jobs[identity]
+        if job.paused is not None and row.held_fire is not None and fire >= row.held_fire:
+            return _may_wait(job)  # it had not had its turn yet when all jobs were paused
+        for event in job.skipped:
+            first = datetime.fromisoformat(event.state["first"])
+            last = datetime.fromisoformat(event.state["last"])
+            if first <= fire <= last and era.since <= event.at <= era.until:
+                return self._holds(job, event, fire)
+        return False
+
+    def _holds(self, job: Job, event: Event, fire: datetime) -> bool:
+        policies = job.spec["policies"]
+        late = event.at - self._oldest(event) > GRACE - timedelta(seconds=5)
+        one_at_a_time = policies["overlap"] not in ("allow", "buffer_all")
+        match event.state["cause"]:
+            case "paused":
+                # What was due before the pause and had not had its turn is dropped with it.
+                waited = _may_wait(job) or self._troubled
+                return any(
+                    (since - CHANGING <= fire or waited) and fire <= until
+                    for since, until in job.held
+                )
+            case "superseded":
+                # Something later stood in for it, or its schedule was replaced.
+                replaced = any(abs(era.since - event.at) <= CHANGING for era in job.eras[1:])
+                caught_up = late and policies["catch_up"] in ("latest", "earliest")
+                return caught_up or replaced or one_at_a_time
+            case "misfire":
+                if event.at - fire > timedelta(seconds=policies["catch_up_window"]):
+                    return True
+                caught_up = late and policies["catch_up"] in ("skip", "latest", "earliest")
+                return caught_up or one_at_a_time
+            case "overlap":
+                return policies["overlap"] != "allow" and self._was_unfinished(job, event)
+            case _:
+                return False
+
+    def _oldest(self, event: Event) -> datetime:
+        """The first fire time of the job that was decided on in the same breath as a range."""
+        first = datetime.fromisoformat(event.state["first"])
+        claimed = (
+            life.fire
+            for life in self._lives.values()
+            if life.job == event.stream and life.events[0].at == event.at
+        )
+        return min([first, *claimed])
+
+    def _was_unfinished(self, job: Job, event: Event) -> bool:
+        """Whether a run of the job was open a moment before the event."""
+        for life in self._lives.values():
+            if self._jobs.get(life.job) is not job:
+                continue
+            if life.events[0].position >= event.position:
+                # Claimed in the same breath: what came before it gave way to it.
+                if life.events[0].at == event.at:
+                    return True
+                continue
+            ended = [e for e in life.events if e.kind in ENDS]
+            if not ended or ended[-1].at >= event.at - CHANGING:
+                return True
+        # One that was ordered and not begun is open too.
+        return any(
+            order.action.kind in ("trigger", "backfill", "replay") for order in self._world.orders
+        )
+
+    # Runs.
+
+    def _check_life(self, identity: UUID, life: Life) -> None:
+        world = self._world
+        if life.last not in ENDS:
+            self._say(f"occurrence {identity} ends as {life.last}")
+            return
+        seen = world.witness.of(identity)
+        attempts = [e.state["attempt"] for e in life.events if e.kind == "attempted"]
+        for execution in seen:
+            if execution.attempt not in attempts:
+                self._say(f"attempt {execution.attempt} of {identity} ran, and the log has none")
+            self._check_payload(life, execution)
+        for event in life.events:
+            self._check_outcome(identity, event, seen)
+        self._check_retries(life, identity, seen)
+        if life.last == "succeeded" and life.kind != "ordered":
+            name = self._jobs[life.job].spec["name"]
+            if name.startswith("transactional") and world.witness.effects[identity] != 1:
+                count = world.witness.effects[identity]
+                self._say(f"{identity} succeeded, and its effect was committed {count} times")
+        elif world.witness.effects[identity]:
+            self._say(f"the effect of {identity} was committed, and it is {life.last}")
+
+    def _check_payload(self, life: Life, execution: Any) -> None:
+        """A run has the payload that its job had when it was claimed."""
+        claims = [
+            e
+            for e in life.events
+            if e.kind == "claimed" and e.state["attempt"] == execution.attempt
+        ]
+        job = self._jobs.get(life.job)
+        if not claims or job is None or life.kind == "backfill":
+            return
+        last = max(claims, key=lambda e: e.position)
+        n = [n for position, n in job.payloads if position < last.position][-1]
+        if execution.payload.get("n", 0) != n:
+            self._say(
+                f"attempt {execution.attempt} of {execution.occurrence} ran with"
+                f" {execution.payload}, where its claim has n={n}"
+            )
+
+    def _check_outcome(self, identity: UUID, event: Event, seen: Any) -> None:
+        attempt = event.state.get("attempt")
+        execution = next((e for e in seen if e.attempt == attempt), None)
+        name = self._jobs[self._lives[identity].job].spec["name"] if seen else ""
+        match event.kind:
+            case "succeeded":
+                if event.state.get("reason") == "reconciled":
+                    if not self._world.witness.did(identity):
+                        self._say(f"{identity} was reconciled as done, and nothing had done it")
+                elif execution is None or execution.outcome != "returned":
+                    what = "never ran" if execution is None else execution.outcome or "never ended"
+                    self._say(f"attempt {attempt} of {identity} succeeded, and its handler {what}")
+                elif event.state.get("result") != execution.result:
+                    self._say(f"attempt {attempt} of {identity} has another handler's result")
+            case "failed":
+                returned = execution is not None and execution.outcome == "returned"
+                timed_out = event.state["kind"] in ("timeout", "transport")
+                if returned and not timed_out and name not in ("deaf", "blocking"):
+                    self._say(f"attempt {attempt} of {identity} failed, and its handler returned")
+            case _:
+                pass
+
+    def _check_retries(self, life: Life, identity: UUID, seen: Any) -> None:
+        """No budget is exceeded, none is cut short, and nobody is tried again too soon."""
+        job = self._jobs.get(life.job)
+        if job is None:
+            return
+        retry = job.spec["policies"]["retry"]
+        failures = 0
+        for number, event in enumerate(life.events):
+            match event.kind:
+                case "failed" | "lost":
+                    failures += 1
+                    self._check_delay(retry, failures, event, seen)
+                    if failures > retry["max_attempts"]:
+                        self._say(f"{identity} failed {failures} times: more than it may")
+                case "dead_lettered":
+                    before = life.events[number - 1]
+                    hopeless = before.state.get("kind") in ("argument", "permanent")
+                    if (
+                        event.state["cause"] == "exhausted"
+                        and failures < retry["max_attempts"]
+                        and not hopeless
+                    ):
+                        self._say(f"{identity} was given up after {failures} failures")
+                case "replayed":
+                    failures = 0
+                case _:
+                    pass
+
+    def _check_delay(self, retry: dict[str, Any], failures: int, event: Event, seen: Any) -> None:
+        retry_at = event.state.get("retry_at")
+        if retry_at is None or event.kind == "lost":
+            return
+        attempt = event.state["attempt"]
+        execution = next((e for e in seen if e.attempt == attempt), None)
+        if execution is None or execution.ended is None:
+            return
+        least = min(retry["cap"], retry["base"] * 2.0 ** (failures - 1))
+        if event.state["kind"] == "retryable":
+            least = 20.0 * self._world.plan.tempo
+        # By the log's clock as far as it was stepped; that only ever adds to it.
+        ended = self._world.plan.start + timedelta(seconds=execution.ended)
+        if event.state["kind"] == "timeout":
+            return
+        stood = timedelta(seconds=getattr(execution.process, "stood_s", 0.0))
+        if datetime.fromisoformat(retry_at) + stood < ended + timedelta(seconds=least) - SLACK:
+            self._say(f"attempt {attempt} of {event.stream} is tried again too soon: {retry_at}")
+
+    # Limits.
+
+    def _check_lanes(self) -> None:
+        """Never more slots than the limit, at any position of the log."""
+        held: dict[str, set[UUID]] = defaultdict(set)
+        for event in self._events:
+            if self._about[event.position] != "occurrence":
+                continue
+            life = self._lives[event.stream]
+            job = self._jobs.get(life.job)
+            if job is None or (limit := job.spec["policies"].get("concurrency_limit")) is None:
+                continue
+            lane = job.spec["policies"].get("concurrency_key") or job.spec["key"]
+            if event.kind in ("claimed", "attempted", "cancel_requested"):
+                held[lane].add(event.stream)
+            else:
+                held[lane].discard(event.stream)
+            if len(held[lane]) > limit:
+                self._say(f"position {event.position}: {len(held[lane])} runs where {limit} may")
+
+    # Orders.
+
+    def _check_orders(self) -> None:
+        """What the user was told is so: a trigger runs, a cancelled job does not."""
+        for order in self._world.orders:
+            if order.answer == "" and order.action.kind != "limit_queue":
+                self._say(f"the order {order.action} was never answered")
+            if order.answer != "done":
+                continue
+            if order.action.kind == "trigger" and order.result is not None:
+                self._check_trigger(order.result.id)
+            if (
+                order.action.kind == "register"
+                and order.result is not None
+                and order.result.id not in self._jobs
+            ):
+                self._say(f"job {order.result.id} was registered, and the log does not know it")
+        for identity, life in self._lives.items():
+            job = self._jobs.get(life.job)
+            if job is None or job.cancelled is None:
+                continue
+            for event in life.events:
+                if event.kind in ("claimed", "attempted") and event.at > job.cancelled:
+                    self._say(f"{identity} was {event.kind} after its job had been cancelled")
+
+    def _check_trigger(self, identity: UUID) -> None:
+        if identity not in self._lives:
+            self._say(f"the run {identity} was ordered, and nothing became of it")
+
+    def _say(self, what: str) -> None:
+        self._found.append(what)
+
+
+def _may_wait(job: Job) -> bool:
+    """Whether what is due may have to wait for runs before it, for as long as that takes."""
+    policies = job.spec["policies"]
+    limited = policies.get("concurrency_limit") or policies.get("rate_limit")
+    return bool(limited) or policies["overlap"] != "allow" or policies["catch_up"] == "all"
+
+
+def _reason(job: Job, fire: datetime) -> str:
+    """What the log says of a fire time that did not run."""
+    for event in job.skipped:
+        first, last = (datetime.fromisoformat(event.state[name]) for name in ("first", "last"))
+        if first <= fire <= last:
+            policies = job.spec["policies"]
+            return (
+                f"{event.state['cause']!r}, said at {event.at}, is not true (overlap"
+                f" {policies['overlap']}, catch_up {policies['catch_up']})"
+            )
+    return "nothing says why"
+
+
+SLACK = timedelta(seconds=0.5)
+
+
+def _same(ordered: dict[str, Any], stated: dict[str, Any]) -> bool:
+    if ordered["kind"] != stated["kind"]:
+        return False
+    match ordered["kind"]:
+        case "once":
+            return _instant(ordered["at"]) == _instant(stated["at"])
+        case "every":
+            return float(ordered["seconds"]) == float(stated["seconds"]) and _instant(
+                ordered["anchor"]
+            ) == _instant(stated["anchor"])
+        case _:
+            expression = f"{ordered['minutes']} {ordered['hours']} * * *"
+            return (expression, ordered["zone"]) == (stated["expression"], stated["zone"])
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)

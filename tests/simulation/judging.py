@@ -7,7 +7,7 @@ from tests.simulation.model import Model
 
 from horolog.application.verify import Report, verify
 from horolog.infrastructure.simulated.log_scan import SimulatedLogScan
-from horolog.projections.changes import Changes
+from horolog.projections.changes import Changes, Placed
 from horolog.projections.fold import fold_window
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def projections(world: "World") -> list[str]:
     """What the rows that were written beside the events differ in from those folded from them."""
     tables = world.log.tables
     rows = [
-        (e.position, e.recorded_at, e.stream, e.version, e.topic, e.state) for e in tables.events
+        (e.position, e.recorded_at, e.stream, e.version, e.topic, e.state, 0) for e in tables.events
     ]
     try:
         folded: Changes = fold_window(rows, 0, _Nothing())
     except Exception as error:  # noqa: BLE001 - whatever it is, the projections cannot be rebuilt
         return [f"the projections cannot be rebuilt: {type(error).__name__}: {error}"]
     found: list[str] = []
-    index = {i: placed.row for i, placed in folded.index.items() if placed is not None}
+    index = {i: placed.row for i, placed in folded.index.items() if isinstance(placed, Placed)}
     kept = {i: row.run for i, row in tables.next_runs.items()}
     for identity in index.keys() | kept.keys():
         ours, theirs = kept.get(identity), index.get(identity)

@@ -96,6 +96,8 @@ class Plan:
             max_window_s=120.0 * k,
             mark_interval_s=2.0 * k,
             watch_interval_s=20.0 * k,
+            alert_interval_s=20.0 * k,
+            inbox_interval_s=20.0 * k,
             claim_batch=8,
             read_batch=24,
             flood_runs=2,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -11,6 +11,8 @@ from tests.simulation.fibres import Fibre
 from tests.simulation.network import BlockingWire, Wire, WiredLog, WiredReadyQueue
 from tests.simulation.virtual_time import Process
 
+from horolog.application.alerting.ports import Seen
+from horolog.application.alerting.rules import AlertRule
 from horolog.application.decision import Decision
 from horolog.application.log import Appended, Verdict
 from horolog.application.scanner.assembly import Adapters, assemble
@@ -19,6 +21,7 @@ from horolog.application.scanner.watching import Miss
 from horolog.application.worker.held import Word
 from horolog.application.worker.transactions import CommitUnknown
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
+from horolog.domain.alert_events import AlertWay
 from horolog.domain.errors import QueueUnavailable, StoreUnavailable
 from horolog.domain.occurrence import OccurrenceState
 from horolog.infrastructure.simulated.attempt_leases import (
@@ -115,6 +118,26 @@ class NoMisses:
         return []
 
 
+class NoAlerts:
+    """As :class:`SeesAlerts` and :class:`DeliversNotices` promise, where nobody made a rule."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    async def seen(self) -> Seen:
+        return Seen(self._machine.world.now())
+
+    async def deliver(self, rule: AlertRule, way: AlertWay, notice: Mapping[str, Any]) -> None:
+        self._machine.world.problem(f"{notice} was told by {rule}, which nobody made")
+
+
+class NoInbox:
+    """As :class:`DrainsInbox` promises, where no client gives commands in its transactions."""
+
+    async def drain(self, partitions: Sequence[int]) -> int:
+        return 0
+
+
 class ScannerMachine(Machine):
     """A scanner."""
 
@@ -136,6 +159,9 @@ class ScannerMachine(Machine):
             queue=WiredReadyQueue(self.wire("queue", "queue")),
             news=News(self, "due"),
             misses=NoMisses(),
+            alerts=NoAlerts(self),
+            notices=NoAlerts(self),
+            inbox=NoInbox(),
             clock=self,
         )
         self.scanner = assemble(self.name, adapters, world.plan.scanner_settings)

@@ -196,7 +196,10 @@ class SimulatedReadySource:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._news.wait()
-        return [self._buffer.popleft() for _ in range(min(limit, len(self._buffer)))]
+        taken: list[ReadyMessage] = [
+            self._buffer.popleft() for _ in range(min(limit, len(self._buffer)))
+        ]
+        return taken
 
     async def _ask(self, limit: int) -> tuple[list[Delivery], float | None]:
         """What is there, and in how many seconds something may be offered again."""

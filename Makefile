@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test simulate api-check kill-points upgrade lint typecheck docs bench bench-peers torture fairness check clean
+.PHONY: help demo test simulate api-check kill-points upgrade lint typecheck docs bench bench-peers torture split-leaders fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -51,6 +51,10 @@ bench: $(STAMP) ## what it costs, beside the limit of the same server in the sam
 
 bench-peers: $(STAMP) ## the same work for Horolog and its peers in turn (they are installed in .bench-peers)
 	@$(BIN)/python bench/peers/run.py
+
+SEEDS ?= 50
+split-leaders: $(STAMP) ## leaders stopped past their lease, killed, cut off: SEEDS=50 timings
+	@$(BIN)/python -m pytest -q tests/faults/whole/test_leaders.py tests/faults/whole/test_networks.py --fault-seeds $(SEEDS)
 
 SECONDS ?= 600
 torture: $(STAMP) ## real processes and servers under random faults; SECONDS=600, SEED=n

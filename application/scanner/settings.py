@@ -94,6 +94,11 @@ class ScannerSettings(BaseModel):
     publish_timeout_s: Seconds = 5.0
     """A message that is not confirmed after this is published again, under the same id."""
 
+    answer_s: Annotated[float, Field(ge=0.5, le=3_600)] = 15.0
+    """How long Postgres may leave a statement without an answer, and NATS be silent, before the
+    connection is taken for dead and made anew. Shorter: a network that swallows everything is
+    noticed sooner. Longer than any statement takes in the worst hour."""
+
     max_backoff_s: Seconds = 2.0
     """The longest pause after the queue or the store was away, or the queue full."""
 

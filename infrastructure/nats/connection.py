@@ -30,13 +30,15 @@ async def connect(
     name: str = "horolog",
     connect_timeout_s: float = 5.0,
     request_timeout_s: float = 5.0,
+    silence_s: float = 30.0,
     reconnected: Callable[[], Awaitable[None]] | None = None,
 ) -> tuple[Client, JetStreamContext]:
     """A connected client and its JetStream, seen to answer.
 
-    ``url`` is one URL, or several separated by commas. ``reconnected`` is called after the
-    connection was lost and made again. Raises ``InvalidSetting`` for a URL that cannot be one, and
-    ``QueueUnavailable`` where no server can be reached, lets us in and has JetStream.
+    ``url`` is one URL, or several separated by commas. A server that is silent for ``silence_s`` is
+    taken for gone. ``reconnected`` is called after the connection was lost and made again. Raises
+    ``InvalidSetting`` for a URL that cannot be one, and ``QueueUnavailable`` where no server can be
+    reached, lets us in and has JetStream.
     """
     servers = checked_urls(url)
     client = Client()
@@ -58,8 +60,8 @@ async def connect(
             connect_timeout=connect_timeout_s,  # pyright: ignore[reportArgumentType] - seconds
             reconnect_time_wait=RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType] - seconds
             max_reconnect_attempts=1,
-            # A peer that vanished without a word is noticed after two of these.
-            ping_interval=10,
+            # A peer that vanished without a word is noticed at the third of these.
+            ping_interval=silence_s / 3,  # pyright: ignore[reportArgumentType] - seconds
             max_outstanding_pings=2,
             flush_timeout=request_timeout_s,
         )

@@ -38,11 +38,13 @@ class NatsReadyQueue:
         *,
         settings: StreamSettings | None = None,
         timeout_s: float = 5.0,
+        silence_s: float = 30.0,
     ) -> None:
         self._url = url
         self._namespace = namespace
         self._settings = settings
         self._timeout_s = timeout_s
+        self._silence_s = silence_s
         self._connecting = asyncio.Lock()
         self._client: Client | None = None
         self._stream: ReadyStream | None = None
@@ -130,6 +132,7 @@ class NatsReadyQueue:
                     name=f"horolog scanner {self._namespace}",
                     connect_timeout_s=self._timeout_s,
                     request_timeout_s=self._timeout_s,
+                    silence_s=self._silence_s,
                 )
                 self._client = client
                 self._pipeline = Pipeline(client)

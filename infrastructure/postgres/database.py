@@ -1,7 +1,8 @@
 """Connections to one namespace of a Postgres database, and what their failures mean to us.
 
 A stalled writer must not stop the others for long, so every session has time-outs for locks,
-statements and idle transactions. Drivers' exceptions are translated here and nowhere else.
+statements and idle transactions, and no answer is waited for without end. Drivers' exceptions are
+translated here and nowhere else.
 """
 
 import re
@@ -16,12 +17,16 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 
 from horolog.domain.errors import InvalidSetting, SchemaMissing, StoreUnavailable
+from horolog.infrastructure.postgres.bounded import BoundedConnection
 from horolog.infrastructure.postgres.idle_connections import IdleConnections
 
 Row = tuple[Any, ...]
 Connection = psycopg.Connection[TupleRow]
 
 NAMESPACE_PATTERN = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+
+ANSWER_S = 66.0
+"""How long the answer to an ordinary statement is waited for; the server gives up before that."""
 
 SESSION = {
     # Longer than any honest append: the holder of the log lock is never interrupted by it, only
@@ -50,15 +55,24 @@ def checked_namespace(namespace: str) -> str:
 class Database:
     """A few connections, shared by threads; ``size`` is the most that are open at once.
 
+    ``answer_s``: how long an answer is waited for before the connection is taken for dead. Shorter:
+    a network that swallows everything is noticed sooner. Longer than any statement may take.
     Nothing connects before the first use. Closing waits for nobody.
     """
 
     def __init__(
-        self, url: str, namespace: str, *, size: int = 4, connect_timeout_s: float = 5.0
+        self,
+        url: str,
+        namespace: str,
+        *,
+        size: int = 4,
+        connect_timeout_s: float = 5.0,
+        answer_s: float = ANSWER_S,
     ) -> None:
         self.namespace = checked_namespace(namespace)
         self.url = url
         self._timeout_s = connect_timeout_s
+        self._answer_s = answer_s
         try:
             kwargs: dict[str, Any] = dict(conninfo_to_dict(url))
         except psycopg.ProgrammingError as error:
@@ -71,6 +85,8 @@ class Database:
         kwargs.setdefault("keepalives_idle", 10)
         kwargs.setdefault("keepalives_interval", 5)
         kwargs.setdefault("keepalives_count", 3)
+        # The same for what was sent and nobody has acknowledged: keepalives are silent then.
+        kwargs.setdefault("tcp_user_timeout", 25_000)
         # After a failover a pooled connection to the demoted node would refuse every write.
         kwargs.setdefault("target_session_attrs", "read-write")
         self._kwargs: dict[str, Any] = {**kwargs, "autocommit": True, "prepare_threshold": 0}
@@ -126,10 +142,12 @@ class Database:
         return sql.Composed([named.get(part) or sql.SQL(part) for part in parts])  # pyright: ignore[reportArgumentType]
 
     @contextmanager
-    def session(self) -> Generator[Connection]:
-        """A connection of one's own outside the pool, for listening and for long reads."""
+    def session(self) -> Generator[BoundedConnection]:
+        """A connection of one's own outside the pool, for listening and for long reads: its answers
+        are waited for as long as it takes, unless its user says otherwise."""
         with self.translated():
             connection = self._connect()
+            connection.answer_s = None
             try:
                 yield connection
             finally:
@@ -161,24 +179,29 @@ class Database:
     def close(self) -> None:
         self._idle.close()
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> BoundedConnection:
         try:
-            connection = psycopg.connect(**self._kwargs)
+            connection = BoundedConnection.connect(**self._kwargs)
         except psycopg.OperationalError as error:
             raise StoreUnavailable(f"Postgres cannot be reached: {_one_line(error)}") from error
+        connection.answer_s = self._answer_s
         try:
-            _configure(connection)
+            _configure(connection, self._answer_s)
         except BaseException:
             connection.close()
             raise
         return connection
 
 
-def _configure(connection: Connection) -> None:
+def _configure(connection: Connection, answer_s: float) -> None:
+    chosen = dict(SESSION)
+    if answer_s < ANSWER_S:
+        chosen["statement_timeout"] = f"{answer_s * 900:.0f}ms"
+        chosen["lock_timeout"] = f"{min(10.0, answer_s * 0.8) * 1000:.0f}ms"
     with connection.cursor() as cursor:
         settings = sql.SQL(", ").join(
             sql.SQL("set_config({}, {}, false)").format(name, value)
-            for name, value in SESSION.items()
+            for name, value in chosen.items()
         )
         cursor.execute(sql.SQL("SELECT ") + settings)
 

@@ -2,13 +2,15 @@
 own.
 
 A connection that broke is made again, with growing pauses; whoever hears is told each time that it
-begins anew, for what was told meanwhile was told to nobody.
+begins anew, for what was told meanwhile was told to nobody. Silence is no proof of life: when
+nothing was heard for a while, the server is asked for a word.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Callable
 from threading import Event, Thread
+from time import monotonic
 
 from psycopg import sql
 
@@ -18,6 +20,10 @@ from horolog.infrastructure.postgres.database import Database
 _LOOK_S = 1.0
 """How often the thread looks whether it should end."""
 
+_QUIET_S = 15.0
+"""How long nothing may be heard before the server is asked, and how long its answer may take.
+Shorter: a connection that swallows everything is noticed sooner, with more questions while idle."""
+
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 2.0
 
@@ -25,8 +31,11 @@ _LONGEST_PAUSE_S = 2.0
 class PostgresDueNews:
     """As :class:`horolog.application.scanner.news.HearsNews` promises, of one of the channels."""
 
-    def __init__(self, database: Database, channel: str = "due") -> None:
+    def __init__(
+        self, database: Database, channel: str = "due", *, quiet_s: float = _QUIET_S
+    ) -> None:
         self._database = database
+        self._quiet_s = quiet_s
         self._channel = sql.Identifier(f"{database.namespace}_{channel}")
         self._name = f"{channel}-news"
 
@@ -64,8 +73,14 @@ class PostgresDueNews:
                     connection.execute(sql.SQL("LISTEN {}").format(self._channel))
                     call(connected)
                     pause_s = _FIRST_PAUSE_S
+                    connection.answer_s = self._quiet_s
+                    heard_at = monotonic()
                     while not ended.is_set():
+                        if monotonic() - heard_at > self._quiet_s:
+                            connection.execute("SELECT")
+                            heard_at = monotonic()
                         for notification in connection.notifies(timeout=_LOOK_S):
+                            heard_at = monotonic()
                             call(heard, notification.payload)
                             if ended.is_set():
                                 break

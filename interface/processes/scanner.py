@@ -56,7 +56,8 @@ async def run_scanner(
     if monitor is not None:
         signals = signals or Signals()
         signals.join(lambda name, count: measures.count("signals_total", count, event=name))
-    database = Database(database_url, namespace, size=6)
+    answer_s = settings.answer_s
+    database = Database(database_url, namespace, size=6, answer_s=answer_s)
     uses = ("reads", "claims", "looks", "leases", "inbox")
     threads = [DedicatedThread(f"scanner-{use}") for use in uses]
     reads, claims, looks, leases, inbox = threads
@@ -65,6 +66,7 @@ async def run_scanner(
         namespace,
         settings=stream or stream_settings(settings),
         timeout_s=settings.publish_timeout_s,
+        silence_s=answer_s,
     )
     subjects = NatsSubjects(nats_url)
     try:
@@ -80,7 +82,7 @@ async def run_scanner(
             looks=PostgresDueIndex(database, states, looks),
             leases=PostgresLeases(database, leases, role=ROLE),
             queue=queue,
-            news=PostgresDueNews(database),
+            news=PostgresDueNews(database, quiet_s=answer_s),
             misses=PostgresDeadlines(database, looks),
             alerts=SeesPostgresAlerts(PostgresAlerts(database, log), looks),
             notices=Delivering(

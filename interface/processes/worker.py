@@ -66,7 +66,9 @@ async def run_worker(
             " @worker.handles, in the module that is named or in one that it imports)"
         )
     actor = worker_name()
-    database = Database(database_url, namespace, size=5)
+    # A connection that swallows everything is noticed while the leases that it is to extend run.
+    answer_s = max(5.0, settings.lease_s / 2)
+    database = Database(database_url, namespace, size=5, answer_s=answer_s)
     log_thread, read_thread = DedicatedThread("horolog-log"), DedicatedThread("horolog-reads")
     log = PostgresLog(database)
     transactions = PostgresTransactions(database, log)

@@ -103,30 +103,37 @@ class System:
 
     # Processes.
 
-    def start_scanner(self, **settings: Any) -> Process:
-        """`horolog scanner`, as production runs it."""
+    def start_scanner(self, place: Mapping[str, str] | None = None, **settings: Any) -> Process:
+        """`horolog scanner`, as production runs it; ``place`` is where it finds its servers."""
         values = {**SCANNER, **settings}
         arguments = [
             part for name, value in values.items() for part in ("--set", f"{name}={value}")
         ]
-        return self._start("scanner", "horolog.interface.cli.main", ["scanner", *arguments])
+        arguments = ["scanner", *arguments]
+        return self._start("scanner", "horolog.interface.cli.main", arguments, place or {})
 
     def start_faulty_scanner(self, point: str, at: int, signal: str, **settings: Any) -> Process:
         """A scanner that sends itself a signal at a point of its work."""
         values = json.dumps({**SCANNER, **settings})
         module = "tests.faults.system.scanner_program"
-        return self._start("scanner", module, [values, point, str(at), signal], pipe=False)
+        return self._start("scanner", module, [values, point, str(at), signal], {}, pipe=False)
 
     def start_worker(self, **settings: Any) -> Process:
         """`horolog worker`, as production runs it."""
         values = json.dumps({**WORKER, **settings})
         arguments = ["worker", "tests.faults.system.handlers:worker"]
         return self._start(
-            "worker", "horolog.interface.cli.main", arguments, WORKER_SETTINGS=values
+            "worker", "horolog.interface.cli.main", arguments, {"WORKER_SETTINGS": values}
         )
 
     def _start(
-        self, role: str, module: str, arguments: list[str], *, pipe: bool = True, **more: str
+        self,
+        role: str,
+        module: str,
+        arguments: list[str],
+        more: Mapping[str, str],
+        *,
+        pipe: bool = True,
     ) -> Process:
         place = {
             "HOROLOG_DATABASE_URL": self.settings.database_url(),

@@ -25,7 +25,8 @@ def system(servers_at_risk: EmbeddedServers, namespace: str, tmp_path: Path) -> 
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """As many seeds as ``--fault-seeds`` says."""
-    if "fault_seed" in metafunc.fixturenames:
-        seeds: int = metafunc.config.getoption("--fault-seeds")  # pyright: ignore[reportAssignmentType]
-        metafunc.parametrize("fault_seed", range(seeds))
+    """As many seeds as ``--fault-seeds`` says; of what takes long, half as many."""
+    seeds: int = metafunc.config.getoption("--fault-seeds")  # pyright: ignore[reportAssignmentType]
+    for name, count in (("fault_seed", seeds), ("long_fault_seed", max(1, seeds // 2))):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, range(count))

@@ -1,7 +1,5 @@
 """Scanners and workers that die, stop or come and go: every occurrence takes effect as promised."""
 
-import random
-
 from tests.faults.system.account import account
 from tests.faults.system.system import System
 
@@ -51,30 +49,6 @@ def test_scanners_and_workers_share_the_work_while_others_join_and_leave(system:
     actors = "SELECT DISTINCT actor FROM :schema.log WHERE topic = %s"
     assert len(system.ask(actors, ("occurrence.claimed.1",))) == 3
     assert len(system.ask(actors, ("occurrence.attempted.1",))) == 2
-
-
-def test_a_leader_that_was_stopped_past_its_lease_harms_nothing(
-    system: System, fault_seed: int
-) -> None:
-    """It stops with a batch in its hands: decided, or committed, or published."""
-    rng = random.Random(fault_seed)
-    point = ("deciding", "appended", "published")[fault_seed % 3]
-    sleeper = system.start_faulty_scanner(point, rng.randint(1, 4), "SIGSTOP")
-    system.until_ready(sleeper, system.start_worker())
-    system.until(lambda: system.leads(sleeper), "it leads")
-    other = system.start_scanner()
-    system.register(150, over_s=3.0)
-    system.until(lambda: sleeper.is_stopped, "it is stopped")
-    system.until(lambda: system.leads(other) and not system.leads(sleeper), "it is succeeded")
-    system.until_done()
-    sleeper.go_on()
-    system.until(lambda: system.leads(sleeper), "it leads again")
-    system.register(50, over_s=0.5)
-    system.until_done()
-    found = account(system)
-    assert found.problems == []
-    if point == "deciding":
-        assert found.counters["stale_claims_refused"] >= 1
 
 
 def _running(system: System, pid: int) -> int:

@@ -79,8 +79,8 @@ def asked(
     """A scheduler whose connections tell their plans."""
     configure = database_module._configure  # pyright: ignore[reportPrivateUsage]
 
-    def configured(connection: Connection) -> None:
-        configure(connection)
+    def configured(connection: Connection, answer_s: float) -> None:
+        configure(connection, answer_s)
         plans.listen(connection)
 
     monkeypatch.setattr(database_module, "_configure", configured)

@@ -1,0 +1,96 @@
+"""The network between a scanner and its servers is cut, stalls, or swallows everything.
+
+A silent network is noticed by nobody but a clock: no connection is reset, and what is sent is
+acknowledged. The scanner gives it up within its ``answer_s``.
+"""
+
+import random
+from collections.abc import Generator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.faults.system.account import account
+from tests.faults.system.network import Network, State
+from tests.faults.system.system import System
+
+ANSWER_S = 2.0
+STATES: list[State] = ["silent", "cut", "stalled"]
+SERVERS = ["both", "postgres", "nats"]
+
+
+@dataclass
+class Networks:
+    """Two networks, and the environment of a process that lives behind them."""
+
+    postgres: Network
+    nats: Network
+    place: dict[str, str]
+
+    def of(self, server: str) -> list[Network]:
+        return [
+            network
+            for name, network in (("postgres", self.postgres), ("nats", self.nats))
+            if server in (name, "both")
+        ]
+
+    def become(self, state: State, server: str) -> None:
+        for network in self.of(server):
+            network.become(state)
+
+    def accepted(self, server: str) -> int:
+        """The fewest connections that any of them has seen."""
+        return min(network.accepted for network in self.of(server))
+
+
+@pytest.fixture
+def networks(system: System) -> Generator[Networks]:
+    postgres, nats = urlsplit(system.settings.database_url()), urlsplit(system.settings.nats_url())
+    where = parse_qs(postgres.query)
+    assert nats.port is not None
+    with ExitStack() as stack:
+        to_postgres = stack.enter_context(
+            Network(f"{where['host'][0]}/.s.PGSQL.{where['port'][0]}").listening()
+        )
+        to_nats = stack.enter_context(Network(nats.port).listening())
+        place = {
+            "HOROLOG_DATABASE_URL": f"postgresql://{postgres.username}@127.0.0.1:{to_postgres.port}"
+            f"{postgres.path}",
+            "HOROLOG_NATS_URL": f"nats://{nats.username}:{nats.password}@127.0.0.1:{to_nats.port}",
+        }
+        yield Networks(to_postgres, to_nats, place)
+
+
+def test_a_scanner_behind_a_broken_network_harms_nothing_and_comes_back(
+    system: System, networks: Networks, long_fault_seed: int
+) -> None:
+    rng = random.Random(long_fault_seed)
+    state, server = STATES[long_fault_seed % 3], SERVERS[long_fault_seed // 3 % 3]
+    victim = system.start_scanner(networks.place, answer_s=ANSWER_S)
+    system.until_ready(victim, system.start_worker())
+    system.until(lambda: system.leads(victim), "it leads")
+    other = system.start_scanner()
+    system.until(lambda: system.leads(other), "it has company")
+    begun = system.effects()
+    system.register(120, over_s=1.5)
+    system.until(lambda: system.effects() >= begun + rng.randint(5, 60), "work has begun")
+    networks.become(state, server)
+    if server != "nats":
+        system.until(lambda: not system.leads(victim), "the other leads alone", 10)
+        system.until_done(20)
+    else:
+        claimed = system.count("occurrence.claimed.1")
+        system.register(60, over_s=0.5)
+        system.until(lambda: system.count("occurrence.claimed.1") >= claimed + 60, "claims go on")
+    before = networks.accepted(server)
+    networks.become("open", server)
+    # What is silent now stays so: it has to be given up, and made anew.
+    system.until(lambda: system.leads(victim), "it leads again", 10)
+    system.register(60, over_s=0.5)
+    system.until_done(15)
+    assert victim.status is None
+    assert state == "stalled" or networks.accepted(server) > before
+    found = account(system)
+    assert found.problems == []
+    assert found.report.lost == 0

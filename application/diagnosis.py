@@ -166,6 +166,14 @@ def _lateness(store: StoreHealth) -> Iterator[Finding]:
                 f"scanner {scanner.instance} holds back {held} due fires: the workers of {names}"
                 " have enough for now"
             )
+    for scanner in store.alive("scanner"):
+        if scanner.details.get("unpublished_grows") is True:
+            yield Finding(
+                f"scanner {scanner.instance} claims faster than the ready queue takes it:"
+                f" {scanner.details.get('unpublished')} claims unpublished, more with each renewal",
+                "see whether NATS answers, keeps up with its disk, and is not full; claiming stops"
+                " at max_unpublished, and goes on by itself",
+            )
     if store.unpublished:
         yield Finding(f"claims not known to be in the queue yet: {_count(store.unpublished)}")
 

@@ -18,8 +18,10 @@ only late. Every other failure is a defect and ends the process, whose partition
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from horolog.application.alerting.raising import Raising
 from horolog.application.scanner.agenda import Agenda
@@ -55,6 +57,9 @@ log = logging.getLogger("horolog.scanner")
 
 FIRST_PAUSE_S = 0.05
 NEVER_S = 3600.0
+
+GROWTHS = 3
+"""After so many renewals with more to publish than before each, the queue does not keep up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ class Scanner:
             )
         }  # fmt: skip
         self._still = asyncio.Event()
+        self._unpublished: deque[int] = deque([0], maxlen=GROWTHS + 1)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Scans until ``stop`` is set, then publishes what it has claimed and gives back what it
@@ -155,6 +161,7 @@ class Scanner:
             "full_lanes": len(parts.lanes),
             "full_queues": parts.headroom.closed,
             "unpublished": len(parts.outbox),
+            "unpublished_grows": self._grows(),
             "lateness_s": round(self._claiming.lateness_s, 6),
             "queue_away": self._looking.queue_away,
             "counts": dict(self.signals.counts),
@@ -181,7 +188,13 @@ class Scanner:
         }
         return Standing(troubles, gauges)
 
+    def _grows(self) -> bool:
+        """Whether there was more to publish with each renewal of late."""
+        counts = list(self._unpublished)
+        return len(counts) > GROWTHS and all(a < b for a, b in pairwise(counts))
+
     async def _lead(self) -> float:
+        self._unpublished.append(len(self._outbox))
         self._details.update(self.account())
         led = set(self.parts.territory.terms)
         pause = await self._leadership.step()

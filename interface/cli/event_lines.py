@@ -5,7 +5,7 @@ on each line. So the names of what went by are remembered, a bounded number of t
 remembered is asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from uuid import UUID
 
@@ -48,6 +48,7 @@ from horolog.domain.occurrence_events import (
     Succeeded,
 )
 from horolog.domain.partition import PartitionEvent
+from horolog.interface.cli.election_rounds import round_words
 from horolog.interface.cli.rendering import on_one_line, text
 from horolog.interface.cli.schedule_text import schedule_text
 
@@ -89,10 +90,19 @@ class EventLines:
 
     def line(self, recorded: LoggedEvent) -> str:
         """Position, time, what happened to which job, the particulars, and who did it."""
+        return self._line(recorded, self.subject(recorded), particulars(recorded.event))
+
+    def round(self, events: Sequence[LoggedEvent]) -> str:
+        """The same of a round of elections, with the position of its last event."""
+        if len(events) == 1:
+            return self.line(events[0])
+        return self._line(events[-1], *round_words(events))
+
+    def _line(self, recorded: LoggedEvent, about: str, words: str) -> str:
         event = recorded.event
         what = event.topic.rpartition(".")[0]
         colour = _COLOURS.get(what.rpartition(".")[2])
-        subject = on_one_line(self.subject(recorded))
+        subject = on_one_line(about)
         local = recorded.recorded_at.astimezone()
         parts = [
             f"{recorded.position:>6}",
@@ -101,7 +111,7 @@ class EventLines:
             else local.isoformat(timespec="milliseconds"),
             click.style(f"{what:<24}", fg=colour),
             f"{subject:<16}",
-            on_one_line(particulars(event)),
+            on_one_line(words),
         ]
         if event.reason:
             parts.append(f"because {event.reason!r}")

@@ -15,14 +15,31 @@ if TYPE_CHECKING:
     from horolog.interface.scheduler import Scheduler
 
 
-def show_events(output: Output, scheduler: "Scheduler", events: "Iterable[LoggedEvent]") -> None:
-    """Writes each event as soon as it comes, so that a list without an end is a stream."""
-    lines = event_lines(scheduler)
-    for event in events:
-        if output.as_json:
+def show_events(
+    output: Output,
+    scheduler: "Scheduler",
+    events: "Iterable[LoggedEvent]",
+    *,
+    singly: bool = True,
+    endless: bool = False,
+) -> None:
+    """Writes each event as soon as it comes, so that a list without an end is a stream.
+
+    Unless ``singly``, rounds of elections are one line, where it is written for people.
+    """
+    if output.as_json:
+        for event in events:
             output.line(event)
-        else:
+        return
+    from horolog.interface.cli.election_rounds import rounds
+
+    lines = event_lines(scheduler)
+    if singly:
+        for event in events:
             click.echo(lines.line(event))
+        return
+    for together in rounds(events, scheduler.position if endless else None):
+        click.echo(lines.round(together))
 
 
 def event_lines(scheduler: "Scheduler") -> "EventLines":

@@ -40,7 +40,8 @@ def log(
 ) -> None:
     """The events, oldest first; with --follow the latest and then each as it comes.
 
-    --follow --after 0 begins with the first event. With --json each line is one object.
+    --follow --after 0 begins with the first event. A round of elections is one line, unless topics
+    are named. With --json each line is one object, one for each event.
     """
     from horolog.application.answers.logged_event import LoggedEvent
 
@@ -63,4 +64,4 @@ def log(
             events = scheduler.log(
                 after=after or 0, topics=topics, limit=LIMIT if limit is None else limit
             )
-        show_events(output, scheduler, events)
+        show_events(output, scheduler, events, singly=bool(topics), endless=follow)

@@ -61,6 +61,14 @@ def test_what_was_set_aside_is_told() -> None:
     assert "set aside: 2: horolog inbox list --refused" in told
 
 
+def test_claims_that_pile_up_unpublished_are_told() -> None:
+    growing = replace(SCANNER, details={"unpublished": 812, "unpublished_grows": True})
+    (told,) = attention(replace(WELL, instances=[growing, WORKER], unpublished=812))
+    assert "s1 claims faster than the ready queue takes it: 812 claims unpublished" in told
+    steady = replace(SCANNER, details={"unpublished": 812, "unpublished_grows": False})
+    assert attention(replace(WELL, instances=[steady, WORKER], unpublished=812)) == []
+
+
 def test_partitions_without_a_leader_are_told_while_scanners_live() -> None:
     (told,) = attention(replace(WELL, unowned=3))
     assert "3 of 64 partitions" in told

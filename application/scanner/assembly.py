@@ -22,6 +22,7 @@ from horolog.application.scanner.news import HearsNews
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.progress import Progress
 from horolog.application.scanner.publishing import MarksPublished, Publishing
+from horolog.application.scanner.reading import Reading
 from horolog.application.scanner.receiving import DrainsInbox, Receiving
 from horolog.application.scanner.republishing import Republishing
 from horolog.application.scanner.scanner import Parts, Scanner
@@ -96,11 +97,12 @@ def assemble(
         appends = TracedClaims(appends, spans, adapters.orders, traces)
     gauging = Gauging(headroom, outbox.unpublished, queue=adapters.queue)
     sent = SentMessages()
+    looking_at = Reading(adapters.looks, time, signals)
     details: MutableMapping[str, object] = {}
     # In this order they hear of partitions gained and lost.
     republishing = Republishing(
         territory, outbox, progress, sent,
-        index=adapters.looks, rows=adapters.looks, signals=signals,
+        index=adapters.looks, rows=looking_at, signals=signals,
     )  # fmt: skip
     sweep = Sweep(
         territory, agenda,
@@ -111,7 +113,7 @@ def assemble(
     )  # fmt: skip
     claiming = Claiming(
         territory, agenda, outbox, progress, serving, headroom,
-        rows=adapters.index, appends=appends,
+        rows=adapters.index, reading=Reading(adapters.index, time, signals), appends=appends,
         clock=clock, time=time, settings=settings, signals=signals,
     )  # fmt: skip
     publishing = Publishing(
@@ -122,7 +124,7 @@ def assemble(
     )  # fmt: skip
     looking = Looking(
         territory, outbox, sent, claiming, republishing,
-        queue=adapters.queue, index=adapters.looks, rows=adapters.looks,
+        queue=adapters.queue, index=adapters.looks, rows=looking_at,
         clock=clock, time=time, settings=settings, signals=signals,
     )  # fmt: skip
     leadership = Leadership(

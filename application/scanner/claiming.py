@@ -33,6 +33,7 @@ from horolog.application.scanner.deciding import (
 from horolog.application.scanner.headroom import Headroom
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.progress import Progress
+from horolog.application.scanner.reading import Reading, ReadsRows
 from horolog.application.scanner.serving import Serving
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
@@ -50,9 +51,6 @@ log = logging.getLogger("horolog.scanner")
 CONFLICT_PAUSE_US = 100_000
 """How soon a row is read again after the log refused a decision on it."""
 
-TROUBLE_PAUSE_US = 60_000_000
-"""How soon a row is read again that cannot be decided on."""
-
 MOST_WAITING = 100_000
 """Jobs whose fire time waits for an earlier run, of which is remembered when they were seen."""
 
@@ -61,13 +59,8 @@ MOST_OTHERS = 100
 """Runs of one job that are cancelled at once in favour of the next one."""
 
 
-class ReadsDueRows(Protocol):
-    """Errors: ``StoreUnavailable``; others name a row that cannot be read, and the batch is read
-    again in halves until that row is alone."""
-
-    async def due(self, ids: Sequence[UUID]) -> list[DueJob | DueOccurrence]:
-        """As :class:`horolog.application.states.ReadsDue`, without blocking the loop."""
-        ...
+class ReadsDueRows(ReadsRows, Protocol):
+    """Errors: ``StoreUnavailable``."""
 
     async def known(self, ids: Sequence[UUID]) -> set[UUID]:
         """Those of the occurrences that have events in the log."""
@@ -106,6 +99,7 @@ class Claiming:
         headroom: Headroom,
         *,
         rows: ReadsDueRows,
+        reading: Reading,
         appends: Appends,
         clock: Clock,
         time: DatabaseTime,
@@ -119,6 +113,7 @@ class Claiming:
         self._serving = serving
         self._headroom = headroom
         self._rows = rows
+        self._reading = reading
         self._appends = appends
         self._clock = clock
         self._time = time
@@ -127,7 +122,6 @@ class Claiming:
         self._origin = Origin(actor=f"scanner {territory.instance}")
         self._seen_waiting: dict[UUID, tuple[datetime, int]] = {}
         self._refused: dict[UUID, int] = {}
-        self._set_aside: dict[UUID, int] = {}
         self._drawn = 0
         self.lateness_s = 0.0
         """How late the latest entry of the last batch was."""
@@ -163,7 +157,7 @@ class Claiming:
         queues = Counter(entry.queue for entry in entries if entry.queue)
         self._headroom.reserve(queues)
         try:
-            rows = await self._read(self._in_order(entries))
+            rows = await self._reading.due([entry.id for entry in entries])
             unknown = {entry.id for entry in entries if not entry.queue}
             await self._decide(self._with_room(rows, unknown), tokens)
             done = True
@@ -221,32 +215,6 @@ class Claiming:
                 self._signals.emit("deposed")
         self._accept(accepted, answer.position)
 
-    async def _read(self, ids: list[UUID]) -> list[DueJob | DueOccurrence]:
-        """The rows; one that cannot be read stops only itself."""
-        try:
-            return await self._rows.due(ids)
-        except ValueError:
-            if len(ids) == 1:
-                self._put_aside(ids[0])
-                return []
-            middle = len(ids) // 2
-            return [*await self._read(ids[:middle]), *await self._read(ids[middle:])]
-
-    def _in_order(self, entries: list[Entry]) -> list[UUID]:
-        """The ids, without those that were put aside."""
-        if not self._set_aside:
-            return [entry.id for entry in entries]
-        now_us = self._time.now_us()
-        self._set_aside = {id_: until for id_, until in self._set_aside.items() if until > now_us}
-        return [entry.id for entry in entries if entry.id not in self._set_aside]
-
-    def _put_aside(self, identity: UUID) -> None:
-        """What cannot be read or decided on (a definition of a newer release, say) is left for a
-        while and counted, and stops nothing but itself."""
-        log.error("the row of %s in the index cannot be decided on", identity, exc_info=True)
-        self._signals.emit("put_aside")
-        self._set_aside[identity] = self._time.now_us() + TROUBLE_PAUSE_US
-
     async def _decide(self, rows: list[DueJob | DueOccurrence], tokens: dict[int, int]) -> None:
         now = self._time.now()
         terms = Terms(now, tokens, self._settings.claim_window_s, self._origin)
@@ -256,7 +224,7 @@ class Claiming:
             try:
                 answer = self._answer(row, terms, already)
             except (HorologError, ValueError, OverflowError):
-                self._put_aside(row.job.id)
+                self._reading.set_aside(row.job.id)
                 continue
             if (job := others_of(answer)) is not None:
                 others = await self._rows.unfinished(job.id, MOST_OTHERS)

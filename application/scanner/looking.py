@@ -13,11 +13,12 @@ from typing import Protocol
 from uuid import UUID
 
 from horolog.application.ready import decode
-from horolog.application.scanner.claiming import Claiming, ReadsDueRows
+from horolog.application.scanner.claiming import Claiming
 from horolog.application.scanner.clock import Clock, DatabaseTime
 from horolog.application.scanner.deciding import Proposal, Terms, decide_occurrence
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.publishing import ReadyQueue
+from horolog.application.scanner.reading import ReadsRows
 from horolog.application.scanner.republishing import Look, ReadsLooks, Republishing
 from horolog.application.scanner.sent import GRACE_S, Place, Sent, SentMessages
 from horolog.application.scanner.settings import ScannerSettings
@@ -95,7 +96,7 @@ class Looking:
         *,
         queue: SeesQueue,
         index: Extends,
-        rows: ReadsDueRows,
+        rows: ReadsRows,
         clock: Clock,
         time: DatabaseTime,
         settings: ScannerSettings,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from horolog.application.scanner.claiming import ReadsDueRows
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.progress import Batch, Progress
+from horolog.application.scanner.reading import ReadsRows
 from horolog.application.scanner.sent import SentMessages
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.sweep import BEGINNING, FIRST, Range
@@ -68,7 +68,7 @@ class Republishing:
         sent: SentMessages,
         *,
         index: ReadsLooks,
-        rows: ReadsDueRows,
+        rows: ReadsRows,
         signals: Signals,
     ) -> None:
         self._territory = territory

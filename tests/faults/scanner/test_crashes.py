@@ -181,6 +181,20 @@ async def test_a_row_that_cannot_be_read_stops_only_itself(stage: "Stage") -> No
     assert broken not in stage.claimed_jobs()
 
 
+async def test_a_run_that_cannot_be_read_does_not_keep_the_others_from_being_looked_after(
+    stage: "Stage",
+) -> None:
+    jobs = stage.register(20, retry={"base": 0.1, "jitter": 0})
+    broken = sorted(jobs)[7]
+    async with stage.scanner(look_interval_s=0.1) as signals:
+        await asyncio.wait_for(signals.reached("published", 20), 10)
+        stage.attempt(await stage.queued(), lease_s=1.0)
+        stage.ask("UPDATE :schema.jobs SET definition = '{\"name\": 5}' WHERE id = %s", (broken,))
+        await asyncio.wait_for(signals.reached("lost", 19), 10)
+        await asyncio.wait_for(signals.reached("published", 39), 10)
+        assert signals.counts["put_aside"] == 1
+
+
 async def test_when_postgres_was_away_it_goes_on_by_itself(
     make_stage: "Callable[[str, str], Stage]", own_servers: EmbeddedServers
 ) -> None:

@@ -103,14 +103,18 @@ class System:
 
     # Processes.
 
-    def start_scanner(self, place: Mapping[str, str] | None = None, **settings: Any) -> Process:
-        """`horolog scanner`, as production runs it; ``place`` is where it finds its servers."""
+    def start_scanner(self, **settings: Any) -> Process:
+        """`horolog scanner`, as production runs it."""
+        return self.start_scanner_at({}, **settings)
+
+    def start_scanner_at(self, place: Mapping[str, str], **settings: Any) -> Process:
+        """The same; ``place`` is where it finds its servers."""
         values = {**SCANNER, **settings}
         arguments = [
             part for name, value in values.items() for part in ("--set", f"{name}={value}")
         ]
         arguments = ["scanner", *arguments]
-        return self._start("scanner", "horolog.interface.cli.main", arguments, place or {})
+        return self._start("scanner", "horolog.interface.cli.main", arguments, place)
 
     def start_faulty_scanner(self, point: str, at: int, signal: str, **settings: Any) -> Process:
         """A scanner that sends itself a signal at a point of its work."""

@@ -67,7 +67,7 @@ def test_a_scanner_behind_a_broken_network_harms_nothing_and_comes_back(
 ) -> None:
     rng = random.Random(long_fault_seed)
     state, server = STATES[long_fault_seed % 3], SERVERS[long_fault_seed // 3 % 3]
-    victim = system.start_scanner(networks.place, answer_s=ANSWER_S)
+    victim = system.start_scanner_at(networks.place, answer_s=ANSWER_S)
     system.until_ready(victim, system.start_worker())
     system.until(lambda: system.leads(victim), "it leads")
     other = system.start_scanner()

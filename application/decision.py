@@ -21,6 +21,7 @@ from horolog.domain.occurrence import evolve as evolve_occurrence
 from horolog.domain.occurrence_events import Claimed, DeadLettered, OccurrenceEvent
 from horolog.domain.partition import PartitionEvent, PartitionState
 from horolog.domain.partition import evolve as evolve_partition
+from horolog.domain.record import record
 from horolog.projections.rows import (
     DeadLetter,
     Execution,
@@ -39,7 +40,7 @@ from horolog.projections.rows import (
 GuardKind = Literal["nothing", "next_run", "job", "partition"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewEvent:
     """An event and its place: the ``version``-th (from 1) of ``stream``."""
 
@@ -48,7 +49,7 @@ class NewEvent:
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Guard:
     """What a decision rests on, checked under the log lock.
 

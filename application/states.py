@@ -4,7 +4,6 @@ Read without locks, so every answer may be old when it is used; the guards of a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -12,9 +11,10 @@ from uuid import UUID
 from horolog.domain.job import JobState
 from horolog.domain.lanes import QueueLimit
 from horolog.domain.occurrence import OccurrenceState
+from horolog.domain.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DueJob:
     """A job whose next fire is in the index at ``due_at``, and how many of its runs are unfinished
     (counted only where its overlap policy asks); ``queue_limit`` is its queue's, if it has one."""
@@ -25,7 +25,7 @@ class DueJob:
     queue_limit: QueueLimit | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DueOccurrence:
     """An unfinished occurrence in the index, with the job as it now is; one that was ordered with
     an earlier definition of the job has the job with that definition.

@@ -1,7 +1,6 @@
 """The walk over fire times that have come due, and what a dropped range of them looks like."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
 from uuid import UUID
@@ -9,6 +8,7 @@ from uuid import UUID
 from horolog.domain.ids import occurrence_id
 from horolog.domain.job_events import FiresSkipped, SkipCause
 from horolog.domain.origin import Origin
+from horolog.domain.record import record
 from horolog.domain.schedule import Calendar, Cron, Schedule, Union, jittered, tzdata_version
 from horolog.domain.schedule.omission import Omission, OmissionReason
 
@@ -23,7 +23,7 @@ _CAUSES: dict[OmissionReason, SkipCause] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fire:
     """A fire time, what follows it, and how many the schedule has used up with it."""
 
@@ -32,7 +32,7 @@ class Fire:
     fires: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkippedRange:
     """Consecutive fire times that are dropped for one cause; ``fires`` counts up to its last.
 

@@ -19,6 +19,7 @@ from horolog.domain.due_fires import (
 )
 from horolog.domain.job import JobState
 from horolog.domain.job_events import SkipCause
+from horolog.domain.record import record
 
 MISFIRE_GRACE = timedelta(seconds=30)
 """Lateness up to this is ordinary (a takeover, a busy moment): everything due still runs."""
@@ -89,7 +90,7 @@ def plan_fires(
     return plan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Wanted:
     """Which of the due fire times should run, why the others should not, and how many at once."""
 

@@ -6,7 +6,6 @@ is an argument.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
@@ -35,6 +34,7 @@ from horolog.domain.job_events import (
     ZoneDataChanged,
 )
 from horolog.domain.origin import Origin
+from horolog.domain.record import record
 from horolog.domain.schedule import Once, Schedule, tzdata_version
 
 JobStatus = Literal["active", "paused", "completed", "cancelled"]
@@ -43,7 +43,7 @@ POLICIES = frozenset(JobDefinition.model_fields) - {"name", "schedule", "payload
 """The fields of a definition that ``update`` may change one by one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobState:
     """A job as the log has it at ``version``.
 

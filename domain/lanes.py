@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from horolog.domain.definition import JobDefinition
+from horolog.domain.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lane:
     """``limit``: how many may hold a slot at once. ``rate``: how many may be claimed a second."""
 

@@ -6,7 +6,6 @@ in the log and is refused: that, not a timeout, is what keeps a zombie's result 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -35,6 +34,7 @@ from horolog.domain.occurrence_events import (
     Succeeded,
 )
 from horolog.domain.origin import Origin
+from horolog.domain.record import record
 from horolog.domain.retry import Retry
 from horolog.domain.text import storable
 
@@ -52,7 +52,7 @@ Phase = Literal[
 FINISHED: frozenset[Phase] = frozenset({"succeeded", "dead", "skipped", "discarded"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OccurrenceState:
     """An occurrence as the log has it at ``version`` (0: ordered, but nothing has happened yet).
 

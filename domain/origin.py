@@ -1,8 +1,9 @@
 """Who does something, why, and as part of what: the same for all events of one command."""
 
-from dataclasses import dataclass
 from typing import TypedDict
 from uuid import UUID
+
+from horolog.domain.record import record
 
 
 class OriginFields(TypedDict):
@@ -13,7 +14,7 @@ class OriginFields(TypedDict):
     traceparent: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Origin:
     """Spread into each event of one command: ``Paused(**origin.fields())``."""
 

@@ -13,9 +13,10 @@ from horolog.domain.due_fires import due_at
 from horolog.domain.job import JobState
 from horolog.domain.occurrence import OccurrenceState
 from horolog.domain.occurrence_events import DeadLettered
+from horolog.domain.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NextRun:
     """A row of the next-run index.
 
@@ -41,7 +42,7 @@ class NextRun:
     fires: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Execution:
     """A row of the execution log: one finished occurrence."""
 
@@ -71,7 +72,7 @@ class DeadLetter:
     fire_time: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobRow:
     """A row of the current definitions.
 
@@ -92,7 +93,7 @@ class JobRow:
     fires: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobMove:
     """The part of a job's row that changes when its schedule moves on: its definition stands."""
 

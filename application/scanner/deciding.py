@@ -28,6 +28,7 @@ from horolog.domain.occurrence import (
 )
 from horolog.domain.occurrence_events import Claimed
 from horolog.domain.origin import Origin
+from horolog.domain.record import record
 from horolog.domain.schedule import tzdata_version
 
 
@@ -67,7 +68,7 @@ class Proposal:
         return self.job.definition.queue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Later:
     """Nothing to decide before ``at``."""
 
@@ -78,7 +79,7 @@ class Later:
     cancel_others: JobState | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fired:
     """What is known beside the row of a job: when it was ``attended`` to while it waited, and which
     of its occurrences exist ``already`` (looked up only after the log refused to claim one)."""

@@ -9,7 +9,6 @@ claiming stops when the outbox is full.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from horolog.application.measuring import UNMEASURED, Measures
@@ -23,6 +22,7 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.territory import Territory
 from horolog.application.tracing import MOST_LINKS, NO_SPAN, UNTRACED, Span, Spans
+from horolog.domain.record import record
 
 log = logging.getLogger("horolog.scanner")
 
@@ -34,7 +34,7 @@ FIRST_PAUSE_S = 0.1
 Answer = Literal["stored", "duplicate", "refused", "too_large", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Receipt:
     """What the queue answered. ``place`` is where a stored message is, or the duplicate is said to
     be; ``detail`` says why it was refused."""

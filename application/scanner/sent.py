@@ -9,6 +9,8 @@ from collections import deque
 from dataclasses import dataclass
 from uuid import UUID
 
+from horolog.domain.record import record
+
 MOST = 1_000_000
 """The most claims remembered (some 200 bytes each), whatever happens."""
 
@@ -16,7 +18,7 @@ GRACE_S = 60.0
 """How long after the end of its window a claim may still be asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """A message in one life of the stream."""
 

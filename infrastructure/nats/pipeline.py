@@ -7,19 +7,19 @@ too, but a message that the stream refuses leaves it without an answer until the
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from horolog.domain.record import record
 from horolog.infrastructure.nats.connection import one_line
 
 NO_STREAM = "503"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outgoing:
     """A message for a stream; ``message_id`` is what the stream recognises a repetition by,
     ``traceparent`` the span that it is published in."""
@@ -30,7 +30,7 @@ class Outgoing:
     traceparent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What the stream said: a ``seq`` (perhaps that of a ``duplicate``), an ``error``, or nothing
     at all, where ``unanswered`` says why. ``no_stream``: nothing takes this subject."""

@@ -7,7 +7,7 @@ taken.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar
 from uuid import UUID
@@ -18,6 +18,7 @@ from horolog.application.decision import Decision, GuardKind
 from horolog.application.log import Fences
 from horolog.domain.event import Event
 from horolog.domain.occurrence import Phase
+from horolog.domain.record import record
 from horolog.infrastructure.postgres.arrays import (
     Booleans,
     Bytes,
@@ -48,7 +49,7 @@ _GUARDS: dict[tuple[GuardKind, Phase | None], int] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventRow:
     """An event as it is stored; ``of`` is the number of its decision."""
 

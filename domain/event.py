@@ -49,7 +49,8 @@ class Event(BaseModel):
 
     def to_json(self) -> bytes:
         """The state as compact JSON; what has its default is left out."""
-        return self.model_dump_json(exclude_defaults=True).encode()
+        # As model_dump_json does it, which would make text of the bytes on the way.
+        return self.__pydantic_serializer__.to_json(self, exclude_defaults=True)
 
     @classmethod
     def from_json(cls, state: bytes) -> Self:

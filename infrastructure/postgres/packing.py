@@ -6,10 +6,12 @@ taken.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
-from typing import Any, TypeVar
+from itertools import chain
+from operator import attrgetter
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -18,7 +20,6 @@ from horolog.application.decision import Decision, GuardKind
 from horolog.application.log import Fences
 from horolog.domain.event import Event
 from horolog.domain.occurrence import Phase
-from horolog.domain.record import record
 from horolog.infrastructure.postgres.arrays import (
     Booleans,
     Bytes,
@@ -30,8 +31,6 @@ from horolog.infrastructure.postgres.arrays import (
     Texts,
     Uuids,
 )
-
-T = TypeVar("T")
 
 ARGUMENTS = 48
 """How many arguments the function takes."""
@@ -49,8 +48,7 @@ _GUARDS: dict[tuple[GuardKind, Phase | None], int] = {
 }
 
 
-@record
-class EventRow:
+class EventRow(NamedTuple):
     """An event as it is stored; ``of`` is the number of its decision."""
 
     of: int
@@ -73,6 +71,7 @@ def packed(
     """
     tokens: Mapping[int, int] = {} if fences is None else fences.tokens
     guards = [decision.guard for decision in decisions]
+    rows = event_rows(decisions) if events is None else events
     return [
         SmallInts([_GUARDS[guard.kind, guard.state] for guard in guards]),
         Uuids([guard.id for guard in guards]),
@@ -83,7 +82,7 @@ def packed(
         None if fences is None else fences.instance,
         SmallInts(list(tokens.keys())),
         Ints(list(tokens.values())),
-        *_packed_events(event_rows(decisions) if events is None else events),
+        *_packed_events(rows),
         *_packed_next_runs(decisions),
         *_packed_drops(decisions),
         *_packed_executions(decisions),
@@ -106,22 +105,28 @@ def event_rows(decisions: Sequence[Decision]) -> list[EventRow]:
 
 def in_occurrences(event: Event) -> bool:
     """Which of the two tables an event is kept in."""
-    return event.topic.startswith("occurrence.")
+    return _is_of_occurrence(event.topic)
+
+
+@cache
+def _is_of_occurrence(topic: str) -> bool:
+    return topic.startswith("occurrence.")
 
 
 def _packed_events(rows: Sequence[EventRow]) -> list[PackedArray]:
+    of, streams, versions, topics, states, tables = zip(*rows, strict=True) if rows else [()] * 6
     return [
-        Ints([row.of for row in rows]),
-        Uuids([row.stream for row in rows]),
-        Ints([row.version for row in rows]),
-        Texts([row.topic for row in rows]),
-        Bytes([row.state for row in rows]),
-        Booleans([row.in_occurrences for row in rows]),
+        Ints(of),
+        Uuids(streams),
+        Ints(versions),
+        Texts(topics),
+        Bytes(states),
+        Booleans(tables),
     ]
 
 
 def _packed_next_runs(decisions: Sequence[Decision]) -> list[PackedArray]:
-    of, rows = _numbered(decisions, lambda decision: decision.next_runs)
+    of, rows = _numbered(decisions, "next_runs")
     return [
         Ints(of),
         Uuids([row.id for row in rows]),
@@ -141,12 +146,12 @@ def _packed_next_runs(decisions: Sequence[Decision]) -> list[PackedArray]:
 
 
 def _packed_drops(decisions: Sequence[Decision]) -> list[PackedArray]:
-    of, ids = _numbered(decisions, lambda decision: decision.dropped)
+    of, ids = _numbered(decisions, "dropped")
     return [Ints(of), Uuids(ids)]
 
 
 def _packed_executions(decisions: Sequence[Decision]) -> list[PackedArray]:
-    of, rows = _numbered(decisions, lambda decision: decision.executions)
+    of, rows = _numbered(decisions, "executions")
     return [
         Ints(of),
         Uuids([row.id for row in rows]),
@@ -162,7 +167,7 @@ def _packed_executions(decisions: Sequence[Decision]) -> list[PackedArray]:
 
 
 def _packed_job_moves(decisions: Sequence[Decision]) -> list[PackedArray]:
-    of, rows = _numbered(decisions, lambda decision: decision.job_moves)
+    of, rows = _numbered(decisions, "job_moves")
     return [
         Ints(of),
         Uuids([row.id for row in rows]),
@@ -174,24 +179,33 @@ def _packed_job_moves(decisions: Sequence[Decision]) -> list[PackedArray]:
 
 def _packed_cold(decisions: Sequence[Decision]) -> Jsonb | None:
     """The rows that change seldom, as one document; ``None`` on the hot path."""
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for number, decision in enumerate(decisions, 1):
-        for row in decision.jobs:
-            tables.setdefault("jobs", []).append({"of": number, **_fields(row)})
-        for row in decision.dead_letters:
-            tables.setdefault("dead_letters", []).append({"of": number, **_fields(row)})
-        for identity in decision.revived:
-            row = {"of": number, "id": identity, "finished": False}
-            tables.setdefault("revived", []).append(row)
-        for identity in decision.discarded:
-            row = {"of": number, "id": identity, "finished": True}
-            tables.setdefault("revived", []).append(row)
-        for row in decision.leaders:
-            tables.setdefault("leaders", []).append({"of": number, **_fields(row)})
-        for turn, lane in enumerate(decision.lanes):
-            row = {"of": number, "turn": turn, "claims": decision.claims, **_fields(lane)}
-            tables.setdefault("lanes", []).append(row)
+    tables = {name: rows for name, rows in _cold_tables(decisions) if rows}
     return Jsonb(tables, dumps=_dumps) if tables else None
+
+
+def _cold_tables(decisions: Sequence[Decision]) -> Iterable[tuple[str, list[dict[str, Any]]]]:
+    for name in ("jobs", "dead_letters", "leaders"):
+        numbers, rows = _numbered(decisions, name)
+        yield (
+            name,
+            [{"of": number, **_fields(row)} for number, row in zip(numbers, rows, strict=True)],
+        )
+    yield (
+        "revived",
+        [
+            {"of": number, "id": identity, "finished": part == "discarded"}
+            for part in ("revived", "discarded")
+            for number, identity in zip(*_numbered(decisions, part), strict=True)
+        ],
+    )
+    yield (
+        "lanes",
+        [
+            {"of": number, "turn": turn, "claims": decision.claims, **_fields(lane)}
+            for number, decision in enumerate(decisions, 1)
+            for turn, lane in enumerate(decision.lanes)
+        ],
+    )
 
 
 def _fields(row: object) -> dict[str, Any]:
@@ -208,14 +222,8 @@ def _dumps(document: object) -> str:
     return json.dumps(document, default=str, separators=(",", ":"))
 
 
-def _numbered(
-    decisions: Sequence[Decision], part: Callable[[Decision], Sequence[T]]
-) -> tuple[list[int], list[T]]:
+def _numbered(decisions: Sequence[Decision], part: str) -> tuple[list[int], list[Any]]:
     """One kind of row of all decisions, with the number (from 1) of the decision of each."""
-    numbers: list[int] = []
-    rows: list[T] = []
-    for number, decision in enumerate(decisions, 1):
-        found = part(decision)
-        rows.extend(found)
-        numbers.extend([number] * len(found))
-    return numbers, rows
+    found: list[list[Any]] = list(map(attrgetter(part), decisions))
+    rows = list(chain.from_iterable(found))
+    return [number for number, some in enumerate(found, 1) for _ in some], rows

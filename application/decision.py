@@ -80,17 +80,17 @@ class Decision:
 
     guard: Guard
     partition: int
-    events: list[NewEvent] = field(default_factory=list[NewEvent])
-    next_runs: list[NextRun] = field(default_factory=list[NextRun])
-    dropped: list[UUID] = field(default_factory=list[UUID])
-    executions: list[Execution] = field(default_factory=list[Execution])
-    jobs: list[JobRow] = field(default_factory=list[JobRow])
-    job_moves: list[JobMove] = field(default_factory=list[JobMove])
-    dead_letters: list[DeadLetter] = field(default_factory=list[DeadLetter])
-    revived: list[UUID] = field(default_factory=list[UUID])
-    discarded: list[UUID] = field(default_factory=list[UUID])
-    leaders: list[Leader] = field(default_factory=list[Leader])
-    lanes: list[Lane] = field(default_factory=list[Lane])
+    events: list[NewEvent] = field(default_factory=list)
+    next_runs: list[NextRun] = field(default_factory=list)
+    dropped: list[UUID] = field(default_factory=list)
+    executions: list[Execution] = field(default_factory=list)
+    jobs: list[JobRow] = field(default_factory=list)
+    job_moves: list[JobMove] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+    revived: list[UUID] = field(default_factory=list)
+    discarded: list[UUID] = field(default_factory=list)
+    leaders: list[Leader] = field(default_factory=list)
+    lanes: list[Lane] = field(default_factory=list)
 
     @property
     def claims(self) -> int:
@@ -183,7 +183,7 @@ def decide_on_fires(
         state = evolve_job(state, job.id, event)
         decision.events.append(NewEvent(job.id, state.version, event))
         # A range dropped before the last claim must not move the job back behind that claim.
-        if isinstance(event, FiresSkipped) and event.fires < furthest.fires:
+        if type(event) is FiresSkipped and event.fires < furthest.fires:
             state = advance(state, furthest.next_fire, furthest.fires)
     if state.version != job.version:
         decision.job_moves.append(job_move(state))

@@ -8,6 +8,8 @@ out is lost. Each answer is a decision for the log together with what follows fr
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
+from operator import attrgetter
 from uuid import UUID
 
 from horolog.application.decision import Decision, decide_on_fires, decide_on_occurrence
@@ -29,10 +31,10 @@ from horolog.domain.occurrence import (
 from horolog.domain.occurrence_events import Claimed
 from horolog.domain.origin import Origin
 from horolog.domain.record import record
-from horolog.domain.schedule import tzdata_version
+from horolog.domain.schedule import Schedule, tzdata_version
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Terms:
     """Under what the leader decides: its tokens, the time (the database's), the claim window."""
 
@@ -40,6 +42,11 @@ class Terms:
     tokens: dict[int, int]
     window_s: float
     origin: Origin
+
+    @cached_property
+    def completed(self) -> Completed:
+        """The end of a job without a further fire time: the same for all that are decided on."""
+        return Completed(**self.origin.fields())
 
 
 @dataclass(slots=True)
@@ -56,7 +63,7 @@ class Proposal:
     what: str
     decision: Decision
     job: JobState
-    claimed: list[OccurrenceState] = field(default_factory=list[OccurrenceState])
+    claimed: list[OccurrenceState] = field(default_factory=list)
     lost_before: bool = False
     replayed: bool = False
     since: datetime | None = None
@@ -93,6 +100,7 @@ def decide_job(row: DueJob, terms: Terms, fired: Fired | None = None) -> Proposa
     job, fired = row.job, fired or Fired()
     if row.due_at > terms.now:
         return Later(job.id, job.partition, row.due_at)
+    schedule = job.definition.parsed_schedule()
     token = terms.tokens.get(job.partition)
     if token is None or job.next_fire is None or job.next_fire > terms.now:
         return None
@@ -115,13 +123,13 @@ def decide_job(row: DueJob, terms: Terms, fired: Fired | None = None) -> Proposa
         if identity in fired.already:
             skipped.append(_superseded(fire))
         else:
-            claims.append(_claim(job, fire, identity, token, terms))
+            claims.append(_claim(job, schedule, fire, identity, token, terms))
     last = _last(plan.fires, skipped)
-    skipped += omitted_ranges(job.definition.parsed_schedule(), job.next_fire, last)
-    skipped.sort(key=lambda dropped: dropped.fires)
+    skipped += omitted_ranges(schedule, job.next_fire, last)
+    skipped.sort(key=attrgetter("fires"))
     events: list[JobEvent] = [dropped.event(terms.origin) for dropped in skipped]
     if last.next_fire is None:
-        events.append(Completed(**terms.origin.fields()))
+        events.append(terms.completed)
     decision, _, claimed = decide_on_fires(job, row.due_at, claims, events)
     decision.lanes = lanes if claims else []
     return Proposal(
@@ -224,10 +232,10 @@ def _proposal(
 
 
 def _claim(
-    job: JobState, fire: Fire, identity: UUID, token: int, terms: Terms
+    job: JobState, schedule: Schedule, fire: Fire, identity: UUID, token: int, terms: Terms
 ) -> tuple[OccurrenceState, Claimed]:
     """The first claim of a fire time, which moves the job on."""
-    due = due_at(job.definition.parsed_schedule(), job.id, fire.at)
+    due = due_at(schedule, job.id, fire.at)
     before = ordered(identity, job.id, job.partition, fire.at, "schedule")
     claimed = Claimed(
         job_id=job.id,
@@ -254,5 +262,7 @@ def _superseded(fire: Fire) -> SkippedRange:
 
 def _last(fires: list[Fire], skipped: list[SkippedRange]) -> Fire:
     """The furthest of what the plan used up."""
+    if len(fires) == 1 and not skipped:
+        return fires[0]
     ends = [Fire(dropped.last, dropped.next_fire, dropped.fires) for dropped in skipped]
     return max([*fires, *ends], key=lambda used: used.fires)

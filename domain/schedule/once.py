@@ -67,6 +67,8 @@ class Once(WindowedSchedule):
         return local_instants(self.at, self._zone())
 
     def _stated(self, after: datetime) -> Iterator[FireTime]:
+        if self.at.tzinfo is not None and self.at <= after:
+            return
         fire = self._fire()
         if fire.at > after:
             yield fire

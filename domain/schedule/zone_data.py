@@ -64,7 +64,12 @@ def _set_release(version: str, files: Mapping[str, bytes]) -> None:
 
 def tzdata_version() -> str:
     """The release of the tz database that every fire time is computed from, such as ``2026f``."""
-    return _release.version or str(import_module("tzdata").IANA_VERSION)
+    return _release.version or _packaged_version()
+
+
+@cache
+def _packaged_version() -> str:
+    return str(import_module("tzdata").IANA_VERSION)
 
 
 @cache

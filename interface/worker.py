@@ -75,8 +75,10 @@ class Worker(Handlers):
         ``HOROLOG_NATS_URL``, ``HOROLOG_NAMESPACE``), or is the embedded pair of ``horolog dev``.
         Raises as :func:`run_worker` does. For a program's main thread.
         """
+        from horolog.interface.processes.loop import run
+
         settings = Settings.read(database_url, nats_url=nats_url, namespace=namespace)
-        asyncio.run(run_until_signalled(self, settings))
+        run(run_until_signalled(self, settings))
 
 
 async def run_until_signalled(

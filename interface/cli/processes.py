@@ -4,7 +4,6 @@ SIGTERM and Ctrl-C drain: the scanner publishes what it has claimed and releases
 worker finishes what it runs within its grace. A second signal ends at once.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -122,6 +121,7 @@ def scanner(
 ) -> None:
     """Run one scanner: it leads its share of the partitions and claims what is due."""
     from horolog.application.scanner.settings import ScannerSettings
+    from horolog.interface.processes.loop import run
 
     values = dict(one.split("=", 1) for one in stated if "=" in one)
     if len(values) != len(stated):
@@ -134,7 +134,7 @@ def scanner(
     with _monitored(
         "scanner", health_host, health_port, otel=otel, dead_after_s=30.0, namespace=found
     ) as monitor:
-        asyncio.run(_scan(found, settings, monitor))
+        run(_scan(found, settings, monitor))
 
 
 @click.command()
@@ -155,6 +155,7 @@ def worker(
     until_stdin_closes: bool,
 ) -> None:
     """Run one worker, such as myapp.jobs:worker; modules of this directory are found too."""
+    from horolog.interface.processes.loop import run
     from horolog.interface.worker import load_worker, run_until_signalled
 
     settings = place.settings()
@@ -164,7 +165,7 @@ def worker(
     begin(output, log_level, log_format, until_stdin_closes)
     # A handler that blocks the loop is slow, and its lease is kept all the same: not dead at once.
     with _monitored("worker", health_host, health_port, otel=otel, dead_after_s=600.0) as monitor:
-        asyncio.run(run_until_signalled(loaded, settings, monitor))
+        run(run_until_signalled(loaded, settings, monitor))
 
 
 async def _scan(place: "Settings", settings: "ScannerSettings", monitor: "Monitor | None") -> None:

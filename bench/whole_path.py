@@ -6,6 +6,7 @@ occurrence has succeeded.
 """
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,8 +20,8 @@ from horolog import JobSpec, Once, Scheduler
 from horolog.interface.processes.children import Child
 from horolog.interface.settings import Settings
 
-REGISTERED_PER_S = 1_500
-"""A cautious guess that decides how far ahead the due instant is set."""
+PROBE = 1_000
+"""Jobs of the far future whose registration tells how far ahead the due instant has to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,11 @@ def run(
         ]
         connection = stack.enter_context(psycopg.connect(settings.database_url(), autocommit=True))
         far = datetime.now(UTC) + timedelta(days=300)
-        for _ in scheduler.register_many(
-            JobSpec("ping", schedule=Once(far + timedelta(seconds=n))) for n in range(others)
-        ):
-            pass
-        due = datetime.now(UTC) + timedelta(seconds=3 + occurrences / REGISTERED_PER_S)
-        for _ in scheduler.register_many(
-            JobSpec("ping", schedule=Once(due)) for _ in range(occurrences)
-        ):
-            pass
+        began = time.perf_counter()
+        _register(scheduler, [far + timedelta(seconds=n) for n in range(others + PROBE)])
+        each_s = (time.perf_counter() - began) / (others + PROBE)
+        due = datetime.now(UTC) + timedelta(seconds=3 + 2 * each_s * occurrences)
+        _register(scheduler, [due] * occurrences)
         remaining = (due - datetime.now(UTC)).total_seconds()
         assert remaining > 0, "registration was slower than expected: nothing was measured"
         time.sleep(remaining - 0.2)
@@ -80,6 +77,11 @@ def run(
             worker_cpu_us=sum(spent[1:]) / occurrences * 1e6,
             postgres_cpu_us=(_postgres_cpu_s(connection) - postgres) / occurrences * 1e6,
         )
+
+
+def _register(scheduler: Scheduler, at: Sequence[datetime]) -> None:
+    for _ in scheduler.register_many(JobSpec("ping", schedule=Once(each)) for each in at):
+        pass
 
 
 def _start(

@@ -1,8 +1,9 @@
 """Claimed runs on their way to the ready queue: bounded, in order, grouped into messages.
 
 A run that waits alone travels alone, so that workers share the work finely. In a flood several of
-one queue share a message. A message that was not confirmed keeps its runs and its id: it is given
-out again as it was, so that a repetition is recognised as one.
+one queue share a message, until all of the flood is on its way. A message that was not confirmed
+keeps its runs and its id: it is given out again as it was, so that a repetition is recognised as
+one.
 """
 
 from collections import Counter, deque
@@ -71,6 +72,7 @@ class Outbox:
         self._progress = progress
         self._waiting: dict[str, deque[Pending]] = {}
         self._again: deque[Message] = deque()
+        self._flooded: set[str] = set()
         self._attempts: dict[UUID, int] = {}
         self._of_queue: Counter[str] = Counter()
         self._bytes = 0
@@ -151,7 +153,9 @@ class Outbox:
 
     def _next_message(self, queue: str) -> Message:
         waiting = self._waiting[queue]
-        most = MAX_RUNS if len(waiting) > self._settings.flood_runs else 1
+        if len(waiting) > self._settings.flood_runs:
+            self._flooded.add(queue)
+        most = MAX_RUNS if queue in self._flooded else 1
         runs = [waiting.popleft()]
         size = len(runs[0].data)
         while waiting and len(runs) < most:
@@ -164,6 +168,7 @@ class Outbox:
             self._waiting[queue] = self._waiting.pop(queue)
         else:
             del self._waiting[queue]
+            self._flooded.discard(queue)
         return Message(queue, _identity(runs), runs)
 
 

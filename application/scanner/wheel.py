@@ -47,7 +47,8 @@ class Wheel:
         self._slots: list[list[list[Entry]]] = [[[] for _ in range(SLOTS)] for _ in range(LEVELS)]
         self._earliest: list[list[int]] = [[_NEVER] * SLOTS for _ in range(LEVELS)]
         self._occupied = [0] * LEVELS
-        self._arrived: list[Entry] = []
+        # By due time and id; the id as its number, for UUIDs are compared by Python code.
+        self._arrived: list[tuple[int, int, Entry]] = []
         self.held = 0
         """Entries in memory, with those that were replaced or taken out and not passed yet."""
         self.incomplete_from: int | None = None
@@ -89,8 +90,8 @@ class Wheel:
         """Takes out what is due at ``now_us``, at most ``limit``, by (due time, id)."""
         self._advance(now_us // self._tick_us)
         popped: list[Entry] = []
-        while self._arrived and self._arrived[0].due_us <= now_us and len(popped) != limit:
-            entry = heappop(self._arrived)
+        while self._arrived and self._arrived[0][0] <= now_us and len(popped) != limit:
+            _, _, entry = heappop(self._arrived)
             self.held -= 1
             if self._entries.get(entry.id) is entry:
                 del self._entries[entry.id]
@@ -105,7 +106,7 @@ class Wheel:
         if not self._entries:
             return None
         if self._arrived:
-            return self._arrived[0].due_us
+            return self._arrived[0][0]
         for level, occupied in enumerate(self._occupied):
             if occupied:
                 return self._earliest[level][_lowest(occupied)]
@@ -114,7 +115,7 @@ class Wheel:
     def _place(self, entry: Entry) -> None:
         tick = entry.due_us // self._tick_us
         if tick <= self._tick:
-            heappush(self._arrived, entry)
+            heappush(self._arrived, (entry.due_us, entry.id.int, entry))
             return
         level = ((tick ^ self._tick).bit_length() - 1) // BITS
         slot = tick >> (BITS * level) & (SLOTS - 1)

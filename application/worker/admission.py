@@ -32,9 +32,11 @@ from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.slots import Slots
 
 _MAX_AHEAD = 1_000
-_PULL_AHEAD_S = 0.05
-_ATTEMPT_AHEAD_S = 0.02
-"""How far ahead runs are pulled and attempted, in seconds of the present pace."""
+_PULL_AHEAD_S = 0.15
+_ATTEMPT_AHEAD_S = 0.08
+"""How far ahead runs are pulled and attempted, in seconds of the present pace: some more than an
+append takes on a busy machine. Shorter: the slots are idle meanwhile, and appends are small, each
+with its fixed cost. Longer: more is attempted and not begun where a worker is killed."""
 
 _Key = tuple[UUID, int]
 

@@ -174,6 +174,16 @@ async def test_in_a_flood_runs_share_messages_and_none_is_too_large() -> None:
     assert len(set(world.queue.ids)) == len(world.queue.ids)
 
 
+async def test_the_last_runs_of_a_flood_share_messages_too() -> None:
+    world = World()
+    world.claim(1_000)
+    await world.publish()
+    assert len(world.queue.stored) == 1_000 / MAX_RUNS
+    world.claim(3)
+    await world.publish()
+    assert len(world.queue.stored) == 1_000 / MAX_RUNS + 3, "the flood is over"
+
+
 async def test_a_flood_in_one_queue_does_not_delay_another() -> None:
     world = World()
     world.claim(5_000, queue="flood")

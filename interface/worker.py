@@ -9,7 +9,6 @@ if __name__ == "__main__":
     worker.run()                 # or: horolog worker module:worker
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 

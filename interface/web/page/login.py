@@ -37,7 +37,7 @@ def log_in(request: Request, fields: Fields) -> Response:
             request,
             None,
             "login.html",
-            status=429,
+            status_code=429,
             headers={"Retry-After": str(int(wait_s) + 1)},
             next=back,
             wrong=f"too many tries: wait {int(wait_s) + 1} s",
@@ -48,7 +48,7 @@ def log_in(request: Request, fields: Fields) -> Response:
     if account is None:
         access.wrong_logins.add(address)
         return shown(
-            request, None, "login.html", status=401, next=back, wrong="no account has these"
+            request, None, "login.html", status_code=401, next=back, wrong="no account has these"
         )
     page = RedirectResponse(back, 303)
     keep_session(request, page, access.sessions.sealed(access.sessions.begin(account.name)))

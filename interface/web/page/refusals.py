@@ -33,7 +33,7 @@ def shown(
         request,
         caller,
         "_refused.html" if fragment else "refused.html",
-        status=status,
+        status_code=status,
         headers=headers,
         title=_TITLES.get(status, "Something failed here"),
         code=status,

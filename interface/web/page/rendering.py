@@ -130,6 +130,7 @@ def _environment() -> Environment:
         schedule=words_of,
         short=short,
         number=number,
+        moment=lambda at: datetime.fromtimestamp(at, UTC).strftime("%H:%M"),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
         path=lambda value: quote(str(value), safe=""),  # pyright: ignore[reportUnknownLambdaType]
     )
     return made
@@ -144,7 +145,7 @@ def shown(
     template: str,
     *,
     view: str = "",
-    status: int = 200,
+    status_code: int = 200,
     headers: Mapping[str, str] | None = None,
     **values: Any,
 ) -> HTMLResponse:
@@ -167,7 +168,7 @@ def shown(
         query=request.query_params,
         **values,
     )
-    page = HTMLResponse(text, status, dict(headers or {}))
+    page = HTMLResponse(text, status_code, dict(headers or {}))
     if session is not None and request.cookies.get(sessions.cookie) is None:
         keep_session(request, page, sessions.sealed(session))
     if said is not None and not request.headers.get("hx-request"):

@@ -2,8 +2,18 @@
 
 from fastapi import APIRouter
 
-from horolog.interface.web.page import login
+from horolog.interface.web.page import (
+    commands,
+    figures,
+    jobs,
+    letters,
+    login,
+    now,
+    past,
+    runs,
+    system,
+)
 
 router = APIRouter(include_in_schema=False)
-for part in (login,):
+for part in (login, now, jobs, runs, letters, figures, system, past, commands):
     router.include_router(part.router)

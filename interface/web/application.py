@@ -22,6 +22,7 @@ from horolog.interface.settings import Settings
 from horolog.interface.web.access import Access, Refused, Server
 from horolog.interface.web.api import routes
 from horolog.interface.web.page import refusals
+from horolog.interface.web.page.asking import LoginNeeded, to_login
 from horolog.interface.web.page.routes import router as page_routes
 from horolog.interface.web.place import Place
 from horolog.interface.web.problems import API, problem, problem_of
@@ -157,6 +158,11 @@ async def _refused(request: Request, error: Exception) -> Response:
     return refusals.shown(request, error.status, error.detail)
 
 
+async def _login(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LoginNeeded)
+    return to_login(request)
+
+
 async def _fault(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     detail = "this is a fault of the server; its log says more"
@@ -170,5 +176,6 @@ _HANDLERS: Final[dict[type[Exception], Any]] = {
     HTTPException: _http,
     RequestValidationError: _wrong_request,
     Refused: _refused,
+    LoginNeeded: _login,
     Exception: _fault,
 }

@@ -1,7 +1,7 @@
 """What is due next, as a picture: a row for each handler, a column for each stretch of time.
 
-Bounded: some hundred entries of the index, and of the jobs that fire often some hundred fire times
-each. What lies beyond is said, not drawn.
+Bounded: some hundred entries of the index, and of the jobs that fire often some thousand fire times
+in all. What lies beyond is said, not drawn.
 """
 
 from collections import Counter
@@ -17,7 +17,8 @@ from horolog.interface.scheduler import Scheduler
 ENTRIES: Final = 300
 EXPANDED: Final = 60
 """Jobs of which also the fire times after the next one are drawn: each costs a query."""
-FIRES: Final = 400
+FIRES: Final = 6000
+"""Fire times after the next ones, of all jobs together."""
 LANES: Final = 14
 
 
@@ -69,6 +70,7 @@ def timeline(scheduler: Scheduler, now: datetime, span: timedelta, columns: int)
     lanes: dict[str, Lane] = {}
     complete = len(entries) < ENTRIES
     expanded = overdue = 0
+    left = FIRES
     for entry in entries:
         overdue += entry.due_at < now
         lane = lanes.setdefault(entry.name, Lane(entry.name, entry.due_at))
@@ -77,9 +79,11 @@ def timeline(scheduler: Scheduler, now: datetime, span: timedelta, columns: int)
         lane.counts[column] += 1
         if entry.kind != "job":
             lane.retries[column] += 1
-        elif expanded < EXPANDED:
+        elif expanded < EXPANDED and left > 1:
             expanded += 1
-            complete &= _expand(scheduler, entry, lane, now, span, columns)
+            drawn, all_of_it = _expand(scheduler, entry, lane, now, span, columns, left)
+            left -= drawn
+            complete &= all_of_it
         else:
             complete = False
     shown = sorted(lanes.values(), key=lambda lane: lane.first)
@@ -95,17 +99,27 @@ def _expand(
     now: datetime,
     span: timedelta,
     columns: int,
-) -> bool:
-    """Counts the fire times after the entry's own; whether these were all."""
-    try:
-        fires = scheduler.upcoming(entry.job_id, FIRES)
-    except UnknownJob:
-        return True
-    for fire in fires[1:]:
-        if fire.at >= now + span:
-            return True
-        lane.counts[_column(fire.at, now, span, columns)] += 1
-    return len(fires) < FIRES
+    most: int,
+) -> tuple[int, bool]:
+    """Counts the fire times after the entry's own: how many, and whether these were all."""
+    # A job that fires often is asked for more than one that fires once a day.
+    drawn, ask = 0, 8
+    while True:
+        ask = min(ask, most)
+        try:
+            fires = scheduler.upcoming(entry.job_id, ask)
+        except UnknownJob:
+            return drawn, True
+        for fire in fires[1 + drawn :]:
+            if fire.at >= now + span:
+                return drawn, True
+            lane.counts[_column(fire.at, now, span, columns)] += 1
+            drawn += 1
+        if len(fires) < ask:
+            return drawn, True
+        if ask == most:
+            return drawn, False
+        ask *= 16
 
 
 def _column(at: datetime, now: datetime, span: timedelta, columns: int) -> int:

@@ -70,6 +70,18 @@ API_EXAMPLES ?= 20
 api-check: $(STAMP) ## the HTTP API against its own OpenAPI document (schemathesis, some minutes)
 	@$(BIN)/python -m tests.interface.web.api_check $(API_EXAMPLES)
 
+.venv/.browser: $(STAMP)
+	@if command -v uv >/dev/null 2>&1; then \
+	  VIRTUAL_ENV=$(VENV) uv pip install --quiet --group browser; \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser; fi
+	@touch $@
+
+browser-test: .venv/.browser ## the page in a real browser (chromium, such as Debian's)
+	@$(BIN)/python -m pytest -q --browser -rs tests/interface/web/test_in_a_browser.py
+
+screenshots: .venv/.browser ## docs/screenshots, anew from a real browser
+	@$(BIN)/python -m tests.interface.web.screenshots
+
 check: lint typecheck test ## all three
 
 clean: ## remove what make built; the data in .horolog stays

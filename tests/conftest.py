@@ -40,6 +40,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fault-seeds", type=int, default=2, metavar="N",
         help="how many seeds the fault tests try that have one",
     )  # fmt: skip
+    parser.addoption(
+        "--browser", action="store_true",
+        help="also look at the page with a real browser (make browser-test)",
+    )  # fmt: skip
 
 
 class TemporaryHomes:

@@ -112,6 +112,16 @@ def number(value: float) -> str:
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
+def quoted(value: object) -> str:
+    """For a place in an address."""
+    return quote(str(value), safe="")
+
+
+def time_of_day(seconds: float) -> str:
+    """Of seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M")
+
+
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -130,8 +140,8 @@ def _environment() -> Environment:
         schedule=words_of,
         short=short,
         number=number,
-        moment=lambda at: datetime.fromtimestamp(at, UTC).strftime("%H:%M"),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-        path=lambda value: quote(str(value), safe=""),  # pyright: ignore[reportUnknownLambdaType]
+        moment=time_of_day,
+        path=quoted,
     )
     return made
 

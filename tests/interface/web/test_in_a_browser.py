@@ -47,16 +47,33 @@ def watched(context: Any) -> tuple[Any, list[str]]:
     """A page, and what the browser complains about: scripts, the policy, what is not found."""
     page = context.new_page()
     complaints: list[str] = []
-    page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else 0)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("response", lambda r: complaints.append(r.url) if r.status >= 400 else 0)
+
+    def on_message(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    def on_error(error: Any) -> None:
+        complaints.append(str(error))
+
+    def on_response(response: Any) -> None:
+        if response.status >= 400:
+            complaints.append(response.url)
+
+    page.on("console", on_message)
+    page.on("pageerror", on_error)
+    page.on("response", on_response)
     return page, complaints
 
 
 def no_view_complains(context: Any, address: str) -> None:
     page, complaints = watched(context)
     strangers: list[str] = []
-    page.on("request", lambda r: strangers.append(r.url) if not r.url.startswith(address) else 0)
+
+    def on_request(request: Any) -> None:
+        if not str(request.url).startswith(address):
+            strangers.append(request.url)
+
+    page.on("request", on_request)
     for path in VIEWS.split():
         page.goto(address + path)
         assert page.locator("h1").count() == 1

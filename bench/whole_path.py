@@ -84,11 +84,11 @@ def run(
         assert remaining > 0, "registration was slower than expected: nothing was measured"
         time.sleep(remaining - 0.2)
         before, size = _wal(connection), _disk_bytes(connection, settings.namespace)
-        cpu = [_cpu_s(c.process.pid) for c in (scanner, *pool)]
+        cpu = [cpu_s(c.process.pid) for c in (scanner, *pool)]
         postgres, nats = postgres_cpu_s(connection), _nats_cpu_s()
         time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
         first_s, seconds = _wait_until_done(connection, settings.namespace, occurrences, done)
-        spent = [_cpu_s(c.process.pid) - s for c, s in zip((scanner, *pool), cpu, strict=True)]
+        spent = [cpu_s(c.process.pid) - s for c, s in zip((scanner, *pool), cpu, strict=True)]
         spent_postgres, spent_nats = postgres_cpu_s(connection) - postgres, _nats_cpu_s() - nats
         wal = _wal(connection) - before
         _vacuum(connection, settings.namespace)
@@ -152,7 +152,7 @@ def _wal(connection: psycopg.Connection[tuple[Any, ...]]) -> int:
     return row[0]
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     """User and system seconds of a process (fields 14 and 15 of /proc/PID/stat, in ticks)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
@@ -183,7 +183,7 @@ def _vacuum(connection: psycopg.Connection[tuple[Any, ...]], namespace: str) -> 
 
 def _nats_cpu_s() -> float:
     return sum(
-        _cpu_s(int(entry.name))
+        cpu_s(int(entry.name))
         for entry in Path("/proc").iterdir()
         if entry.name.isdigit() and _name(entry) == "nats-server"
     )

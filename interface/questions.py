@@ -3,8 +3,10 @@
 The part of :class:`horolog.interface.scheduler.Scheduler` that only asks, and asks the log.
 """
 
+import os
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import cast, get_args
 from uuid import UUID
 
@@ -15,6 +17,11 @@ from horolog.application.answers.index_entry import IndexEntry
 from horolog.application.answers.skip import Skip
 from horolog.application.answers.statistics import Statistics
 from horolog.application.queries import asking, past_index
+from horolog.application.queries.archives import (
+    archived_executions,
+    archived_explanation,
+    merged,
+)
 from horolog.application.queries.audit_ports import ExecutionChoice, JobChoice, SkipChoice
 from horolog.application.queries.changes import changes
 from horolog.application.queries.explaining import Explaining
@@ -25,6 +32,7 @@ from horolog.domain.failure import FailureKind
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job_events import SkipCause
 from horolog.domain.occurrence import Phase
+from horolog.infrastructure.archive.reading import ArchiveFolder
 from horolog.interface.filters import (
     chosen_from,
     chosen_label,
@@ -36,6 +44,7 @@ from horolog.interface.filters import (
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
 from horolog.interface.wiring import Client
 
+Folder = str | os.PathLike[str]
 Label = str | tuple[str, str] | Mapping[str, str]
 
 
@@ -52,13 +61,21 @@ class Questions:
         job = asking.find_job(client.context, job_id, as_uuid(job_id))
         return changes(client.audit, client.past, job.id, after=chosen_place(after), limit=limit)
 
-    def explain(self, occurrence_id: Identifier) -> Explanation:
+    def explain(self, occurrence_id: Identifier, *, archive: Folder | None = None) -> Explanation:
         """The causal story of an occurrence, from the job's registration to its outcome.
 
-        ``str()`` of the answer is the story as text. Raises ``UnknownOccurrence``.
+        ``str()`` of the answer is the story as text. ``archive`` is a folder of retention: what has
+        left the log is told from there, and says so. Raises ``UnknownOccurrence``.
         """
         client = self._connected()
-        found = asking.find_occurrence(client.occurrences, occurrence_uuid(occurrence_id))
+        identity = occurrence_uuid(occurrence_id)
+        if archive is not None and client.occurrences.occurrence(identity) is None:
+            life = ArchiveFolder(Path(archive)).life(identity)
+            log, audit = client.log, client.audit
+            namespace = client.context.namespace
+            if life and (story := archived_explanation(life, log, audit, namespace)):
+                return story
+        found = asking.find_occurrence(client.occurrences, identity)
         return Explaining(client.log, client.audit, client.context.namespace).explain(found)
 
     def due_at(
@@ -108,6 +125,7 @@ class Questions:
         worker: str | None = None,
         after: Identifier | None = None,
         limit: int = DEFAULT_LIMIT,
+        archive: Folder | None = None,
     ) -> list[Execution]:
         """What ran between two instants (aware), with when, by whom, how long and how late.
 
@@ -118,6 +136,8 @@ class Questions:
         from 1 to 10,000. What was skipped before any attempt did not run (see :meth:`skips`) and
         is left out unless ``state`` asks for it, as is what was ordered and not claimed yet. A
         choice that fits few runs is looked for piece by piece: narrow the time where it takes long.
+        ``archive`` is a folder of retention: what has left the log is among the answers, marked
+        with the file; not together with ``by_end``.
         """
         wanted = ExecutionChoice(
             _chosen_jobs(job_id, name, queue, owner, label),
@@ -129,11 +149,15 @@ class Questions:
             failure=chosen_from("failure", failure, get_args(FailureKind)),
             worker=chosen_text("worker", worker),
         )
-        return self._connected().audit.executions(
-            wanted,
-            after=None if after is None else occurrence_uuid(after),
-            limit=checked_limit(limit),
-        )
+        client, limit = self._connected(), checked_limit(limit)
+        behind = None if after is None else occurrence_uuid(after)
+        found = client.audit.executions(wanted, after=behind, limit=limit)
+        if archive is None:
+            return found
+        folder = ArchiveFolder(Path(archive))
+        states = client.context.states
+        past = archived_executions(folder, states, wanted, after=behind, limit=limit)
+        return merged(found, past, limit)
 
     def skips(
         self,

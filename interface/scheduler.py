@@ -5,9 +5,11 @@ query of the application, and its state into an answer. A client needs Postgres 
 for is kept when the call returns, and it may walk away.
 """
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
@@ -41,6 +43,7 @@ from horolog.application.commands.job_spec import JobSpec, Policies
 from horolog.application.inbox.commands import Commands
 from horolog.application.inbox.giving import Giver, Giving
 from horolog.application.queries import asking
+from horolog.application.queries.archives import archived_history
 from horolog.application.queries.following import Follower, follow
 from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
 from horolog.application.queries.past_jobs import job_at, jobs_at
@@ -52,6 +55,7 @@ from horolog.domain.occurrence import Phase
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import FireTime, Schedule, ScheduleDifference
 from horolog.domain.text import storable
+from horolog.infrastructure.archive.reading import ArchiveFolder
 from horolog.interface.filters import (
     chosen_label,
     chosen_place,
@@ -619,16 +623,24 @@ class Scheduler(Questions):
         *,
         after: int = 0,
         limit: int = 1000,
+        archive: str | os.PathLike[str] | None = None,
     ) -> list[LoggedEvent]:
         """The events of a job (id or key), an occurrence (id) or a partition (its number).
 
         Oldest first; ``after`` is the version of the last event of the page before. An id that has
-        no event has an empty history. Raises ``UnknownJob`` for a key that no job has.
+        no event has an empty history. ``archive`` is a folder of retention: an occurrence that has
+        left the log is looked for there, and its events say so. Raises ``UnknownJob`` for a key
+        that no job has.
         """
         client = self._connected()
         identity = None if isinstance(id, int) else as_uuid(id)
         stream = asking.stream_of(client.context, id, identity)
-        return asking.history(client.log, stream, after=chosen_place(after), limit=limit)
+        place = chosen_place(after)
+        found = asking.history(client.log, stream, after=place, limit=limit)
+        if found or archive is None or client.log.stream(stream, limit=1):
+            return found
+        life = ArchiveFolder(Path(archive)).life(stream)
+        return [] if life is None else archived_history(life, after=place, limit=limit)
 
     def log(
         self,

@@ -43,6 +43,8 @@ class Execution:
     seconds: float | None
     failure: str | None
     error: str | None
+    archive: str | None = None
+    """The file of the archive that it was read from; ``None`` for what is in the log."""
 
     @property
     def late_s(self) -> float | None:

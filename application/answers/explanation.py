@@ -44,9 +44,13 @@ class Explanation:
     steps: tuple[Step, ...]
     outlook: str = ""
     seconds: float | None = None
+    archive: str | None = None
+    """The file of the archive that its own events were read from; ``None`` for the log."""
 
     def __str__(self) -> str:
         head = f"occurrence {self.occurrence_id} of {self.name} is {self.state}"
+        if self.archive is not None:
+            head += f" (from the archive {self.archive})"
         tail = [self.outlook] if self.outlook else []
         return "\n".join([head, *(str(step) for step in self.steps), *tail])
 

@@ -33,6 +33,8 @@ class LoggedEvent:
     correlation: UUID
     causation: str | None
     event: Event
+    archive: str | None = None
+    """The file of the archive that it was read from; ``None`` for what is in the log."""
 
     @classmethod
     def of(cls, recorded: Recorded) -> "LoggedEvent":
@@ -68,4 +70,5 @@ class LoggedEvent:
             "correlation": str(self.correlation),
             "causation": self.causation,
             "data": self.data,
+            **({} if self.archive is None else {"archive": self.archive}),
         }

@@ -7,11 +7,13 @@ the job's registration and its last change, the order of an extra run, the elect
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
+from uuid import UUID
 
 from horolog.application.answers.explanation import Explanation, Step
 from horolog.application.answers.occurrence import Occurrence
 from horolog.application.answers.schedule_words import schedule_words
-from horolog.application.log import ReadsLog, Recorded
+from horolog.application.log import Recorded
 from horolog.application.queries.audit_ports import ReadsStreams
 from horolog.application.queries.telling import moment, told
 from horolog.domain.ids import partition_stream
@@ -32,10 +34,16 @@ MOST = 10_000
 _CHANGING = [event.topic for event in (*DEFINING, Resumed)]
 
 
+class ReadsStream(Protocol):
+    """A part of :class:`horolog.application.log.ReadsLog`."""
+
+    def stream(self, stream: UUID, *, after: int = 0, limit: int = 1000) -> list[Recorded]: ...
+
+
 class Explaining:
     """Tells the story of occurrences of one namespace."""
 
-    def __init__(self, log: ReadsLog, streams: ReadsStreams, namespace: str) -> None:
+    def __init__(self, log: ReadsStream, streams: ReadsStreams, namespace: str) -> None:
         self._log = log
         self._streams = streams
         self._namespace = namespace

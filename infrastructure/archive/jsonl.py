@@ -50,7 +50,7 @@ def archived(file: Path) -> Iterator[StoredEvent]:
     try:
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             for line in lines:
-                yield _event(line)
+                yield event_of_line(line)
     except (OSError, EOFError, ValueError, KeyError) as error:
         raise InvalidSetting(f"{file} is no archive of events: {error}") from error
 
@@ -108,7 +108,7 @@ def _is_one_line_of_json(state: bytes) -> bool:
     return True
 
 
-def _event(line: str) -> StoredEvent:
+def event_of_line(line: str) -> StoredEvent:
     stated = json.loads(line)
     if "state_base64" in stated:
         state = base64.b64decode(stated["state_base64"])

@@ -10,29 +10,23 @@ from horolog.application.answers.skip import Skip
 from horolog.application.log import Recorded
 from horolog.application.queries.audit_ports import (
     ExecutionChoice,
-    JobChoice,
     SkipChoice,
     Timing,
 )
+from horolog.application.queries.executed import execution_of, fits, is_wanted, ran
 from horolog.application.queries.telling import SKIPPED_BECAUSE
 from horolog.domain.errors import UnknownOccurrence
-from horolog.domain.event import Event
-from horolog.domain.ids import OccurrenceKind, fire_time_floor
+from horolog.domain.ids import fire_time_floor
 from horolog.domain.job_events import FiresSkipped
-from horolog.domain.occurrence import FINISHED, Phase
+from horolog.domain.occurrence import FINISHED
 from horolog.domain.occurrence_events import (
-    Attempted,
-    Claimed,
-    Failed,
-    Lost,
     Skipped,
     Stopped,
-    Succeeded,
 )
 from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.streams import SimulatedStreams
 from horolog.projections.rows import Execution as Ended
-from horolog.projections.rows import JobRow, NextRun
+from horolog.projections.rows import NextRun
 
 
 class SimulatedAudit(SimulatedStreams):
@@ -48,7 +42,7 @@ class SimulatedAudit(SimulatedStreams):
         found = [
             one
             for one in self._all()
-            if self._is_wanted(one, wanted) and (wanted.state or _ran(one))
+            if self._is_wanted(one, wanted) and (wanted.state or ran(one))
         ]
         if wanted.by_end:
             found.sort(key=lambda one: self._events(one.id)[-1].position)
@@ -83,7 +77,7 @@ class SimulatedAudit(SimulatedStreams):
             skip
             for skip in found
             if (after is None or skip.id > after)
-            and _fits(self._tables.jobs[skip.job_id], wanted.jobs)
+            and fits(self._tables.jobs[skip.job_id], wanted.jobs)
         ]
         return sorted(chosen, key=lambda skip: skip.id)[:limit]
 
@@ -134,74 +128,14 @@ class SimulatedAudit(SimulatedStreams):
             yield self._execution(ended, self._events(ended.id)[-1].recorded_at)
 
     def _execution(self, row: NextRun | Ended, finished_at: datetime | None) -> Execution:
-        events = self._events(row.id)
         job = self._tables.jobs[row.job_id]
-        claim = events[0] if events and isinstance(events[0].event, Claimed) else None
-        tries = [one for one in events if isinstance(one.event, Attempted)]
-        outcome = next(
-            (
-                one.event
-                for one in reversed(events)
-                if isinstance(one.event, Succeeded | Failed | Stopped)
-            ),
-            None,
-        )
-        failed = next(
-            (one.event for one in reversed(events) if isinstance(one.event, Failed | Lost)), None
-        )
-        due = cast("Claimed", claim.event).due if claim else None
-        return Execution(
-            id=row.id,
-            job_id=row.job_id,
-            key=job.key,
-            name=job.name,
-            queue=job.queue,
-            owner=job.owner,
-            labels=job.labels,
-            state=cast("Phase", row.state),
-            kind=cast("OccurrenceKind", row.kind),
-            fire_time=row.fire_time,
-            due_at=due or row.fire_time,
-            claimed_at=None if claim is None else claim.recorded_at,
-            began_at=tries[0].recorded_at if tries else None,
-            finished_at=finished_at,
-            attempt=row.attempt,
-            failures=row.failures,
-            worker=tries[-1].event.actor if tries else None,
-            seconds=outcome.seconds if outcome and outcome.attempt == row.attempt else None,
-            failure=_failure(failed),
-            error=failed.error if isinstance(failed, Failed) else None,
-        )
+        return execution_of(row, job, self._events(row.id), finished_at)
 
     def _is_wanted(self, one: Execution, wanted: ExecutionChoice) -> bool:
-        moment = one.finished_at if wanted.by_end else one.fire_time
-        events = [recorded.event for recorded in self._events(one.id)]
-        return (
-            _fits(self._tables.jobs[one.job_id], wanted.jobs)
-            and moment is not None
-            and (wanted.since is None or moment >= wanted.since)
-            and (wanted.until is None or moment < wanted.until)
-            and wanted.state in (None, one.state)
-            and wanted.kind in (None, one.kind)
-            and (
-                wanted.worker is None
-                or any(isinstance(e, Attempted) and e.actor == wanted.worker for e in events)
-            )
-            and (wanted.failure is None or any(_failure(e) == wanted.failure for e in events))
-        )
+        return is_wanted(one, self._tables.jobs[one.job_id], self._events(one.id), wanted)
 
     def _events(self, stream: UUID) -> list[Recorded]:
         return self._log.stream(stream, limit=1_000_000)
-
-
-def _ran(one: Execution) -> bool:
-    return one.state != "scheduled" and (one.state != "skipped" or one.began_at is not None)
-
-
-def _failure(event: Event | None) -> str | None:
-    if isinstance(event, Failed):
-        return event.kind
-    return "lost" if isinstance(event, Lost) else None
 
 
 def _is_wanted(skip: Skip, wanted: SkipChoice) -> bool:
@@ -209,17 +143,4 @@ def _is_wanted(skip: Skip, wanted: SkipChoice) -> bool:
         (wanted.since is None or skip.last >= wanted.since)
         and (wanted.until is None or skip.first < wanted.until)
         and wanted.cause in (None, skip.cause)
-    )
-
-
-def _fits(job: JobRow, choice: JobChoice) -> bool:
-    if choice.label is not None:
-        name, value = choice.label
-        if name not in job.labels or value not in (None, job.labels[name]):
-            return False
-    return (
-        choice.job_id in (None, job.id)
-        and choice.name in (None, job.name)
-        and choice.queue in (None, job.queue)
-        and choice.owner in (None, job.owner)
     )

@@ -14,7 +14,7 @@ from horolog.domain.job_events import SkipCause
 from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import job_id
 from horolog.interface.cli.lazy_group import NamedGroup
-from horolog.interface.cli.occurrences import STATES
+from horolog.interface.cli.occurrences import STATES, from_archive
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
 from horolog.interface.cli.schedule_options import aware_instant
@@ -62,6 +62,7 @@ def paged(function: F) -> F:
 @click.option("--kind", type=click.Choice(get_args(OccurrenceKind)), help="What ordered them.")
 @click.option("--failure", type=click.Choice(FAILURE_KINDS), help="Any attempt failed so.")
 @click.option("--worker", metavar="WORKER", help="Any attempt was made by this worker.")
+@from_archive
 @paged
 @exportable
 @at_a_place
@@ -91,10 +92,12 @@ def runs(
     _show(
         output,
         shown,
-        ["id", "name", "fire time", "state", "attempt", "late s", "took s", "worker", "failure"],
+        ["id", "name", "fire time", "state", "attempt", "late s", "took s", "worker", "failure",
+         *(["archive"] if choice.get("archive") else [])],
         lambda run: (
             str(run.id), run.key or run.name, run.fire_time, run.state, run.attempt,
             _seconds(run.late_s), _seconds(run.seconds), run.worker, run.failure,
+            *([run.archive] if choice.get("archive") else []),
         ),
         empty="nothing ran",
         limit=limit,

@@ -1,5 +1,6 @@
 """`horolog occurrence`: the execution log, as people ask for it."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,10 +12,16 @@ from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_options import aware_instant
+from horolog.interface.identifiers import occurrence_uuid
 
 STATES = (
     "scheduled", "claimed", "running", "stopping", "retrying", "succeeded", "dead", "skipped",
     "discarded",
+)  # fmt: skip
+
+from_archive = click.option(
+    "--archive", type=click.Path(file_okay=False, exists=True, path_type=Path), metavar="DIR",
+    help="Look here for what retention has taken out of the log.",
 )  # fmt: skip
 
 
@@ -109,16 +116,18 @@ def cancel(place: Place, output: Output, occurrence_id: str, reason: str | None)
 
 @occurrence.command()
 @click.argument("occurrence_id", metavar="ID")
+@from_archive
 @at_a_place
-def explain(place: Place, output: Output, occurrence_id: str) -> None:
+def explain(place: Place, output: Output, occurrence_id: str, archive: Path | None) -> None:
     """Why it is what it is: from the job's registration over claims and attempts to the outcome."""
     with place.scheduler() as scheduler:
-        story = scheduler.explain(occurrence_id)
+        story = scheduler.explain(occurrence_id, archive=archive)
     if output.as_json:
         output.document(story)
         return
     state = click.style(story.state, bold=True)
-    click.echo(f"occurrence {story.occurrence_id} of {on_one_line(story.name)} is {state}")
+    source = "" if story.archive is None else f" (from the archive {story.archive})"
+    click.echo(f"occurrence {story.occurrence_id} of {on_one_line(story.name)} is {state}{source}")
     for step in story.steps:
         since = "" if step.after_s is None else f"+{step.after_s:.3f} s"
         click.echo(
@@ -132,9 +141,22 @@ def explain(place: Place, output: Output, occurrence_id: str) -> None:
 @click.argument("occurrence_id", metavar="ID")
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
 @click.option("--limit", type=int, default=1000, show_default=True)
+@from_archive
 @at_a_place
-def history(place: Place, output: Output, occurrence_id: str, after: int, limit: int) -> None:
+def history(
+    place: Place,
+    output: Output,
+    occurrence_id: str,
+    after: int,
+    limit: int,
+    archive: Path | None,
+) -> None:
     """What happened to one firing, from its claim to its end."""
     with place.scheduler() as scheduler:
-        identity = scheduler.occurrence(occurrence_id).id
-        show_events(output, scheduler, scheduler.history(identity, after=after, limit=limit))
+        identity = occurrence_uuid(occurrence_id)
+        found = scheduler.history(identity, after=after, limit=limit, archive=archive)
+        if not found:
+            scheduler.occurrence(identity)  # says so where there is none
+        elif found[0].archive is not None and not output.as_json:
+            output.say(f"from the archive {found[0].archive}:")
+        show_events(output, scheduler, found)

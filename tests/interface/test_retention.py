@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,14 @@ import pytest
 from tests.interface.test_hash_chain import check as check_chain
 from tests.interface.test_hash_chain import tamper
 
-from horolog import Every, InvalidSetting, NotAllowed, StoreUnavailable
+from horolog import (
+    Every,
+    InvalidPolicy,
+    InvalidSetting,
+    NotAllowed,
+    StoreUnavailable,
+    UnknownOccurrence,
+)
 from horolog.application.decision import decide_on_job
 from horolog.application.retention import pruning
 from horolog.domain.definition import JobDefinition
@@ -214,6 +221,57 @@ def test_an_archive_in_parquet(past: Past, tmp_path: Path) -> None:
     assert file is not None
     rows = parquet.read_table(tmp_path / file).to_pylist()
     assert [row["topic"].split(".")[1] for row in rows] == ["claimed", "attempted", "succeeded"]
+
+
+@pytest.mark.parametrize("archive_format", ["jsonl", "parquet"])
+def test_what_has_left_is_answered_from_the_archive_and_marked(
+    archive_format: str, past: Past, tmp_path: Path
+) -> None:
+    if archive_format == "parquet":
+        pytest.importorskip("pyarrow")
+    job, scheduler, stage = past.job(), past.scheduler, past.stage
+    done = past.done(job)
+    failed = stage.fail(stage.attempt(stage.claim_fire(job)), retry_in_s=0)
+    again = stage.succeed(stage.attempt(stage.claim(failed.id))).id
+    other = past.done(past.job())
+    kept = stage.dead(job).id
+    ordered = scheduler.trigger(job, at=OLD + timedelta(minutes=7)).id
+    stage.succeed(stage.attempt(stage.claim(ordered)))
+    stories = {one: scheduler.explain(one) for one in (done, again, ordered)}
+    histories = {one: scheduler.history(one) for one in (done, again, ordered, kept)}
+    runs = scheduler.executions(limit=100)
+    of_job = scheduler.executions(job_id=job, failure="transport", limit=100)
+    (month,) = [m for m in past.prune(archive=tmp_path, archive_format=archive_format).months
+                if m.occurrences]  # fmt: skip
+    assert month.archive is not None
+
+    def unmarked(found: Any) -> Any:
+        return [replace(one, archive=None) for one in found]
+
+    for one, story in stories.items():
+        told = scheduler.explain(one, archive=tmp_path)
+        assert told.archive == month.archive
+        assert f"(from the archive {month.archive})" in str(told)
+        assert replace(told, archive=None) == story
+    for one, before in histories.items():
+        found = scheduler.history(one, archive=tmp_path)
+        assert unmarked(found) == before
+        assert {event.archive for event in found} == {None if one == kept else month.archive}
+        assert scheduler.history(one, after=1, limit=1, archive=tmp_path) == found[1:2]
+    found = scheduler.executions(archive=tmp_path, limit=100)
+    assert unmarked(found) == runs
+    assert {one.id for one in found if one.archive} == {done, again, ordered, other}
+    assert unmarked(scheduler.executions(archive=tmp_path, limit=2)) == runs[:2]
+    assert unmarked(scheduler.executions(archive=tmp_path, after=runs[1].id)) == runs[2:]
+    choice: dict[str, Any] = {"job_id": job, "failure": "transport", "archive": tmp_path}
+    assert unmarked(scheduler.executions(**choice)) == of_job
+    assert scheduler.executions(since=OLD + timedelta(days=90), archive=tmp_path) == []
+    with pytest.raises(InvalidPolicy, match="without by_end"):
+        scheduler.executions(by_end=True, archive=tmp_path)
+    with pytest.raises(UnknownOccurrence):
+        scheduler.explain(uuid4(), archive=tmp_path)
+    with pytest.raises(InvalidSetting, match="holds no archive"):
+        scheduler.history(done, archive=tmp_path / "elsewhere")
 
 
 def test_an_archive_that_cannot_be_written_keeps_everything(past: Past, tmp_path: Path) -> None:

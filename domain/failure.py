@@ -10,6 +10,7 @@ FailureKind = Literal[
     "transport",  # the way to the downstream failed: timed out, refused, reset, overloaded
     "argument",  # what was asked for cannot work: invalid, not found, forbidden
     "timeout",  # the handler did not end within the job's timeout
+    "crashed",  # the handler's own process died under it
     "lost",  # the worker was not heard of again: nobody knows whether the effect happened
     "permanent",  # the handler said so
     "retryable",  # the handler said so

@@ -8,7 +8,7 @@ perhaps tried again. It is dropped, counted, and logged; the log has the truth.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -125,18 +125,11 @@ class Finishing:
 
     def raised(self, attempt: Attempt, error: BaseException) -> None:
         """The handler raised, and what it raised says what to do."""
-        if isinstance(error, Snooze):
-            self.snoozed(attempt, error.seconds)
-            return
-        kind = self._classification.kind(error)
-        after_s = (
-            error.after
-            if isinstance(error, Retryable)
-            else asked_to_wait_s(error, self._commit.now())
-        )
-        if after_s is not None and not 0 <= after_s <= MAX_WAIT_S:
-            raise ValueError(f"after={after_s!r} is no wait")  # while another outcome can be had
-        self.failed(attempt, kind, described(error), after_s)
+        said = read_error(error, self._classification, self._commit.now())
+        if said.snooze_s is not None:
+            self.snoozed(attempt, said.snooze_s)
+        else:
+            self.failed(attempt, said.kind, said.text, said.after_s)
 
     def taken(self, attempt: Attempt) -> None:
         """The log gave the attempt to somebody else meanwhile: there is nothing to record."""
@@ -278,6 +271,29 @@ class Finishing:
 def outcome_word(event: Event) -> str:
     """What an attempt ended with, as metrics and spans call it."""
     return event.topic.split(".")[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSaid:
+    """What an exception says: to come back after ``snooze_s``, or what kind of failure it was, and
+    after how many seconds to try again, where it says that."""
+
+    kind: FailureKind
+    text: str
+    after_s: float | None = None
+    snooze_s: float | None = None
+
+
+def read_error(error: BaseException, classification: Classification, now: datetime) -> ErrorSaid:
+    """Reads an exception; raises whatever its own code raises, and ``ValueError`` for a wait that
+    is none: while another outcome can be had."""
+    if isinstance(error, Snooze):
+        return ErrorSaid("unknown", "", snooze_s=error.seconds)
+    kind = classification.kind(error)
+    after_s = error.after if isinstance(error, Retryable) else asked_to_wait_s(error, now)
+    if after_s is not None and not 0 <= after_s <= MAX_WAIT_S:
+        raise ValueError(f"after={after_s!r} is no wait")
+    return ErrorSaid(kind, described(error), after_s)
 
 
 def described(error: BaseException) -> str:

@@ -21,6 +21,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from horolog.application.worker.arguments import Arguments
 from horolog.application.worker.classify import Classification
+from horolog.application.worker.processes import place_of
 from horolog.domain.definition import NAME_PATTERN
 from horolog.domain.errors import InvalidSetting
 from horolog.domain.failure import FailureKind
@@ -42,12 +43,16 @@ class Handler(Generic[P, R]):
         *,
         transactional: bool = False,
         concurrency: int | None = None,
+        process: bool = False,
+        classification: Classification | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.name = name
         self.function = function
         self.transactional = transactional
         self.concurrency = concurrency
+        self.process = process
+        self.classification = classification or Classification()
         self.is_async = is_async(function)
         self.arguments = Arguments(function, name)
         self.reconciler: Callable[..., Any] | None = None
@@ -72,7 +77,7 @@ class Handler(Generic[P, R]):
     @property
     def is_limited(self) -> bool:
         """Whether its runs need more than one of the worker's own slots."""
-        return self.transactional or self.concurrency is not None
+        return self.transactional or self.process or self.concurrency is not None
 
     @property
     def code(self) -> CodeType | None:
@@ -95,7 +100,12 @@ class Handlers:
         self._resolvers: dict[str, Callable[[str], Any]] = {}
 
     def handles(
-        self, name: str, *, transactional: bool = False, concurrency: int | None = None
+        self,
+        name: str,
+        *,
+        transactional: bool = False,
+        concurrency: int | None = None,
+        process: bool = False,
     ) -> Callable[[Callable[P, R]], Handler[P, R]]:
         """Registers the function that does the work of the jobs called ``name``.
 
@@ -103,6 +113,8 @@ class Handlers:
         parameter is the :class:`Run`; the payload's keys follow as keywords and are checked against
         the annotations. ``transactional`` gives ``run.connection``, in whose transaction the
         success is recorded. ``concurrency`` is how many runs of it one worker has at a time.
+        ``process`` has a ``def`` function run in a process of its own, which a timeout or a
+        cancellation kills, and whose death is a failure of the run (``crashed``) and no more.
         Raises ``InvalidSetting`` for a name that is taken or that no job can have.
         """
         if not re.match(NAME_PATTERN, name):
@@ -122,7 +134,16 @@ class Handlers:
                 )
             # One function may do the work of several names.
             inner = function.function if isinstance(function, Handler) else function
-            handler = Handler(name, inner, transactional=transactional, concurrency=concurrency)
+            if process:
+                _check_process(name, inner, transactional=transactional)
+            handler = Handler(
+                name,
+                inner,
+                transactional=transactional,
+                concurrency=concurrency,
+                process=process,
+                classification=self.classification,
+            )
             self.by_name[name] = handler
             return handler
 
@@ -165,6 +186,20 @@ class Handlers:
         cannot."""
         for handler in self.by_name.values():
             handler.arguments.prepare()
+
+
+def _check_process(name: str, function: Callable[..., Any], *, transactional: bool) -> None:
+    """Refuses what another process cannot do for the worker."""
+    if is_async(function):
+        raise InvalidSetting(
+            f"the handler {name!r} is an `async def`: in a process of its own it is a `def`"
+        )
+    if transactional:
+        raise InvalidSetting(
+            f"the handler {name!r} cannot be transactional in a process of its own: the"
+            " transaction is the worker's"
+        )
+    place_of(function, name)
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -1,8 +1,8 @@
 """Running: calls the handler of an attempt, and takes whatever becomes of that.
 
-``async def`` handlers are tasks on the event loop, ``def`` handlers calls in threads. Whatever a
-handler raises, a ``SystemExit`` too, is an outcome of its run and never ends the worker. A timeout
-counts from the handler's start.
+``async def`` handlers are tasks on the event loop, ``def`` handlers calls in threads, and for those
+in processes of their own a task waits here. Whatever a handler raises, a ``SystemExit`` too, is an
+outcome of its run and never ends the worker. A timeout counts from the handler's start.
 """
 
 import asyncio
@@ -12,6 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
 from horolog.application.decision import Decision
 from horolog.application.measuring import UNMEASURED, Measures
 from horolog.application.tracing import UNTRACED, Spans
@@ -19,7 +21,8 @@ from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.current import current_run
 from horolog.application.worker.finishing import Finishing
 from horolog.application.worker.group_commit import GroupCommit
-from horolog.application.worker.handlers import Handlers, is_async
+from horolog.application.worker.handlers import AnyHandler, Handlers, is_async
+from horolog.application.worker.processes import ProcessDied, RunsInProcess, place_of
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.threads import HandlerThreads, RunsCalls
 from horolog.application.worker.traced_attempts import attempt_span
@@ -46,6 +49,7 @@ class Running:
         threads: RunsCalls | None = None,
         measures: Measures = UNMEASURED,
         spans: Spans = UNTRACED,
+        processes: RunsInProcess | None = None,
     ) -> None:
         self._handlers = handlers
         self._finishing = finishing
@@ -57,6 +61,7 @@ class Running:
         self._measures = measures
         self._spans = spans
         self._threads = threads or HandlerThreads(settings.threads)
+        self._processes = processes
         self._loop = asyncio.get_running_loop()
         self._errands: set[asyncio.Task[None]] = set()
 
@@ -75,10 +80,10 @@ class Running:
             )
         if self._spans.tracing:
             attempt.span = attempt_span(self._spans, attempt)
-        if attempt.ready.timeout is not None:
-            attempt.timer = self._loop.call_later(attempt.ready.timeout, self._expire, attempt)
+        if not attempt.handler.process:
+            self._set_timer(attempt)
         prepares = self._needs_preparation(attempt)
-        if prepares or attempt.handler.is_async:
+        if prepares or attempt.handler.is_async or attempt.handler.process:
             run = self._run(attempt, prepares)
             attempt.task = self._loop.create_task(run, name=attempt.handler.name)
         else:
@@ -108,12 +113,16 @@ class Running:
                 if await self._decided_by_reconcile(attempt, payload):
                     self._end(attempt)
                     return
-                if not handler.is_async:
+                if not handler.is_async and not handler.process:
                     attempt.task = None
                     self._call_in_thread(attempt, payload)
                     return
                 if handler.wants_last_result:
                     await self._in_thread(lambda: attempt.run.last_result)
+            if handler.process:
+                await self._run_in_process(attempt, payload)
+                self._end(attempt)
+                return
             arguments = handler.arguments.accept(payload)
             if handler.transactional:
                 await self._run_in_transaction(attempt, arguments)
@@ -124,6 +133,38 @@ class Running:
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             self._raised(attempt, error)
         self._end(attempt)
+
+    async def _run_in_process(self, attempt: Attempt, payload: dict[str, Any]) -> None:
+        """Has a process run the handler; the time that the process takes to start is not its."""
+        assert self._processes is not None, "a worker without processes has no such handler"
+        handler, ready = attempt.handler, attempt.ready
+        order = {
+            "name": handler.name,
+            "ready": ready.model_dump(mode="json", exclude={"payload"}),
+            "payload": _sendable(handler, payload),
+        }
+        if handler.wants_last_result:
+            order["last_result"] = attempt.run.last_result
+        place = place_of(handler.function, handler.name)
+        try:
+            said = await self._processes.run(place, order, lambda: self._begin_clock(attempt))
+        except ProcessDied as error:
+            self._finishing.failed(attempt, "crashed", str(error))
+            return
+        if "result" in said:
+            self._finishing.returned(attempt, said["result"])
+        elif "snooze_s" in said:
+            self._finishing.snoozed(attempt, said["snooze_s"])
+        else:
+            self._finishing.failed(attempt, said["kind"], said["error"], said.get("after_s"))
+
+    def _begin_clock(self, attempt: Attempt) -> None:
+        attempt.started_at = self._monotonic()
+        self._set_timer(attempt)
+
+    def _set_timer(self, attempt: Attempt) -> None:
+        if attempt.ready.timeout is not None:
+            attempt.timer = self._loop.call_later(attempt.ready.timeout, self._expire, attempt)
 
     async def _run_in_transaction(self, attempt: Attempt, arguments: dict[str, Any]) -> None:
         async with self._transactions.begin_async() as transaction:
@@ -235,7 +276,7 @@ class Running:
         handler, ready = attempt.handler, attempt.ready
         if ready.lost and (handler.reconciler is not None or ready.on_unknown == "dead_letter"):
             return True
-        if handler.wants_last_result and handler.is_async:
+        if handler.wants_last_result and (handler.is_async or handler.process):
             return True
         return bool(ready.payload) and has_refs(ready.payload)
 
@@ -335,6 +376,18 @@ class Running:
                 self._finishing.stopped(attempt)
             case _:
                 self._finishing.snoozed(attempt, 0.0, reason="the worker stops")
+
+
+def _sendable(handler: AnyHandler, payload: dict[str, Any]) -> dict[str, Any]:
+    """The payload as JSON, references resolved; ``InvalidPayload`` where one became something
+    else."""
+    try:
+        return to_jsonable_python(payload)
+    except PydanticSerializationError as error:
+        raise InvalidPayload(
+            f"the handler {handler.name!r} runs in a process of its own, and a reference became"
+            f" something that has no JSON form ({error}): annotate it as Ref"
+        ) from error
 
 
 def _nothing() -> None:

@@ -26,6 +26,11 @@ class WorkerSettings(BaseModel):
     """``def`` handlers running at once, each in a thread. A handler that ignores its timeout keeps
     its thread until it returns."""
 
+    processes: Annotated[int, Field(ge=1, le=256)] = 2
+    """Handlers with ``process=True`` running at once, each in a process of its own; the processes
+    are started when needed and kept. More than there are processors gains nothing where they
+    compute."""
+
     transactions: Annotated[int, Field(ge=1, le=1_000)] = 10
     """Transactional handlers running at once; each has a Postgres connection of its own."""
 

@@ -1,8 +1,12 @@
-"""Who may run now: slots for coroutines, threads and transactions, each handler's and queue's
-own."""
+"""Who may run now: slots for coroutines, threads, processes and transactions, each handler's and
+queue's own."""
+
+from typing import Literal
 
 from horolog.application.worker.handlers import AnyHandler
 from horolog.application.worker.settings import WorkerSettings
+
+_Kind = Literal["coroutine", "thread", "process"]
 
 
 class Slots:
@@ -14,18 +18,16 @@ class Slots:
     def __init__(self, settings: WorkerSettings, handlers: dict[str, AnyHandler]) -> None:
         self._coroutines = settings.concurrency
         self._threads = settings.threads
+        self._processes = settings.processes
         self._transactions = settings.transactions
         self._own = {name: h.concurrency for name, h in handlers.items() if h.concurrency}
         self._queues = dict(settings.queue_limits)
-        kinds = {handler.is_async for handler in handlers.values()}
-        self._has_async, self._has_sync = True in kinds, False in kinds
+        self._kinds: set[_Kind] = {_kind(handler) for handler in handlers.values()}
 
     @property
     def free(self) -> int:
         """How many more runs could begin, were they of the kinds that have a slot."""
-        return (self._coroutines if self._has_async else 0) + (
-            self._threads if self._has_sync else 0
-        )
+        return sum(self._left(kind) for kind in self._kinds)
 
     def are_plain(self, handler: AnyHandler, queue: str) -> bool:
         """Whether a run needs no more than one of the worker's own slots."""
@@ -36,7 +38,7 @@ class Slots:
         not free."""
         if self._queues.get(queue, 1) <= 0:
             return False
-        if (self._coroutines if handler.is_async else self._threads) <= 0:
+        if self._left(_kind(handler)) <= 0:
             return False
         if handler.transactional and self._transactions <= 0:
             return False
@@ -48,10 +50,7 @@ class Slots:
             self._queues[queue] -= 1
         if handler.transactional:
             self._transactions -= 1
-        if handler.is_async:
-            self._coroutines -= 1
-        else:
-            self._threads -= 1
+        self._move(handler, -1)
         return True
 
     def release(self, handler: AnyHandler, queue: str) -> None:
@@ -62,7 +61,23 @@ class Slots:
             self._own[handler.name] += 1
         if handler.transactional:
             self._transactions += 1
+        self._move(handler, 1)
+
+    def _left(self, kind: _Kind) -> int:
+        if kind == "coroutine":
+            return self._coroutines
+        return self._threads if kind == "thread" else self._processes
+
+    def _move(self, handler: AnyHandler, by: int) -> None:
         if handler.is_async:
-            self._coroutines += 1
+            self._coroutines += by
+        elif handler.process:
+            self._processes += by
         else:
-            self._threads += 1
+            self._threads += by
+
+
+def _kind(handler: AnyHandler) -> _Kind:
+    if handler.is_async:
+        return "coroutine"
+    return "process" if handler.process else "thread"

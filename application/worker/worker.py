@@ -31,6 +31,7 @@ from horolog.application.worker.handlers import Handlers
 from horolog.application.worker.heartbeats import AnnouncesWorker, ExtendsLeases, Heartbeats
 from horolog.application.worker.held import Held, HeldMessages, PullsReady
 from horolog.application.worker.lifeline import ReadsResults, WorkerLifeline
+from horolog.application.worker.processes import RunsInProcess
 from horolog.application.worker.redelivery import ReadsOccurrence, recognise
 from horolog.application.worker.running import Running
 from horolog.application.worker.settings import WorkerSettings
@@ -62,6 +63,7 @@ class WorkerPorts:
     """What the heartbeats go on by: a thread, unless a simulation has its own."""
     threads: RunsCalls | None = None
     """Where ``def`` handlers run: in threads, unless a simulation has its own."""
+    processes: RunsInProcess | None = None
 
 
 class WorkerLoop:
@@ -119,6 +121,7 @@ class WorkerLoop:
             threads=ports.threads,
             measures=measures,
             spans=spans,
+            processes=ports.processes,
         )
         self._heartbeats = Heartbeats(
             self._admission.in_hand,

@@ -21,6 +21,7 @@ from horolog.application.worker.worker import WorkerLoop, WorkerPorts
 from horolog.domain.occurrence import OccurrenceState
 from horolog.domain.text import storable
 from horolog.infrastructure.clock import SystemClock
+from horolog.infrastructure.handler_processes.pool import HandlerProcesses
 from horolog.infrastructure.nats.ready_source import NatsReadySource
 from horolog.infrastructure.nats.stream import StreamSettings
 from horolog.infrastructure.postgres.attempt_leases import (
@@ -72,6 +73,7 @@ async def run_worker(
     log_thread, read_thread = DedicatedThread("horolog-log"), DedicatedThread("horolog-reads")
     log = PostgresLog(database)
     transactions = PostgresTransactions(database, log)
+    processes = HandlerProcesses()
     ready = NatsReadySource(
         nats_url, namespace, worker.queues, settings=StreamSettings(ack_wait_s=settings.ack_wait_s)
     )
@@ -89,6 +91,7 @@ async def run_worker(
             counts=PostgresCounts(database),
             stops=PostgresDueNews(database, "stop"),
             clock=SystemClock(),
+            processes=processes,
         )
         measures = UNMEASURED if monitor is None else monitor.measures
         spans = UNTRACED if monitor is None else monitor.spans
@@ -103,6 +106,7 @@ async def run_worker(
         with watched(monitor, standing):
             await loop.run(stop)
     finally:
+        await processes.close()
         await ready.close()
         transactions.close()
         log_thread.close()

@@ -15,6 +15,7 @@ from horolog.application.ready import ReadyRun, encode, ready_run
 from horolog.application.worker.handlers import Handlers
 from horolog.application.worker.heartbeats import Extended
 from horolog.application.worker.held import ReadyMessage, Word
+from horolog.application.worker.processes import RunsInProcess
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
 from horolog.domain.definition import JobDefinition
@@ -97,6 +98,8 @@ class Bench:
         self._queue: asyncio.Queue[Message] = asyncio.Queue()
         self._jobs = 0
         self.loop: WorkerLoop | None = None
+        self.processes: RunsInProcess | None = None
+        self.patience_s = 10.0
         self.tell: Callable[[str], None] = lambda _: None
         """Tells the worker which runs are to stop."""
 
@@ -191,7 +194,7 @@ class Bench:
         given = WorkerSettings(**settings)
         ports = WorkerPorts(
             ready=self, log=self, occurrences=self, leases=self, presence=self, transactions=self,
-            results=self, counts=self, stops=self, clock=self.clock,
+            results=self, counts=self, stops=self, clock=self.clock, processes=self.processes,
         )  # fmt: skip
         self.loop = WorkerLoop(self.handlers, ports, given, "worker/test")
         stop = asyncio.Event()
@@ -261,7 +264,7 @@ class Bench:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Lets the loop run until the condition holds."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(self.patience_s):
             while not condition():  # noqa: ASYNC110 - a condition of the test, not ours to signal
                 await asyncio.sleep(0.001)
 

@@ -48,10 +48,42 @@ POINTS = (
     # The scanner dies over what the worker's death left behind.
     "in the handler, after its effect,before lost is appended",
     "in the handler, after its effect,after lost is appended",
+    # The first attempt fails, snoozes, or dies and is replayed.
+    "before failed is appended",
+    "after failed is appended",
+    "before snoozed is appended",
+    "after snoozed is appended",
+    "before dead_lettered is appended",
+    "after dead_lettered is appended",
+    # The job changes while its claim waits for a worker.
+    "in the client, before recalled is appended",
+    "in the client, after recalled is appended",
+    # The job is cancelled then: the client dies over what is to be skipped, and so does the scanner.
+    "in the client, before skipped is appended",
+    "in the client, after skipped is appended",
+    "in the client, before skipped is appended,before skipped is appended",
+    "in the client, before skipped is appended,after skipped is appended",
+    # The run is asked to stop while it runs.
+    "in the client, before cancel_requested is appended",
+    "in the client, after cancel_requested is appended",
+    "before stopped is appended",
+    "after stopped is appended",
+    # Beside the runs: leadership, deadlines, alerts.
+    "before elected is appended",
+    "after elected is appended",
+    "before released is appended",
+    "after released is appended",
+    "before missed is appended",
+    "after missed is appended",
+    "before raised is appended",
+    "after raised is appended",
+    "before delivered is appended",
+    "after delivered is appended",
 )
 """In the order of the path; with a comma, two points of which each kills."""
 
 DEADLINE_S = 30.0
+ENDED = (["occurrence.succeeded.1"], ["occurrence.skipped.1"], ["occurrence.stopped.1"])
 
 
 @dataclass(frozen=True)
@@ -69,9 +101,53 @@ class Outcome:
 
     @property
     def right(self) -> bool:
+        story = story_of(self.point)
+        wanted = "skipped" if story.cancels else "succeeded"
+        ended = self.state == wanted and self.violations == 0 and self.kills > 0
+        if story.cancels:
+            return ended and self.effects == 0
         most = 1 + self.lost if self.handler == "plain" else 1
-        ended = self.state == "succeeded" and self.violations == 0
-        return ended and self.kills > 0 and 1 <= self.effects <= most
+        return ended and 1 <= self.effects <= most
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happens to a run so that it comes to a point. ``first`` is what its first attempt does;
+    ``command`` what a client does, while no worker lives, or (``while_running``) when one has
+    begun; ``alerts`` that somebody is to be told of its death, ``stops`` that its scanner is."""
+
+    first: str = ""
+    command: str = ""
+    while_running: bool = False
+    alerts: bool = False
+    stops: bool = False
+
+    @property
+    def cancels(self) -> bool:
+        return self.command.startswith("cancel")
+
+
+def story_of(point: str) -> Story:
+    kind = point.rpartition(" is appended")[0].rpartition(" ")[2]
+    match kind:
+        case "failed":
+            return Story("fails")
+        case "snoozed":
+            return Story("snoozes")
+        case "dead_lettered":
+            return Story("dies")
+        case "recalled":
+            return Story(command="change")
+        case "skipped":
+            return Story(command="cancel job")
+        case "cancel_requested" | "stopped":
+            return Story("waits", "cancel run", while_running=True)
+        case "released":
+            return Story(stops=True)
+        case "raised" | "delivered":
+            return Story("dies", alerts=True)
+        case _:
+            return Story()
 
 
 class Victims:
@@ -82,15 +158,36 @@ class Victims:
         self._words = words
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
-    def keep_alive(self) -> None:
-        for role in ("scanner", "worker"):
+    def keep_alive(self, *roles: str) -> None:
+        for role in roles:
             process = self._processes.get(role)
             if process is None or process.poll() is not None:
-                with (self._words / f"{role}.log").open("ab") as sink:
-                    self._processes[role] = subprocess.Popen(
-                        [sys.executable, str(Path(__file__).with_name("victim.py")), role],
-                        env=self._environment, stdout=sink, stderr=sink,
-                    )  # fmt: skip
+                self._processes[role] = self._start(role)
+
+    def ask(self, command: str, identity: str) -> None:
+        """Has clients die over a command until one has done it."""
+        while self._start("client", command, identity).wait() < 0:
+            continue
+
+    def stop(self, role: str) -> None:
+        """Tells it to stop, which it may die over."""
+        process = self._processes.pop(role)
+        process.terminate()
+        process.wait()
+
+    def hold(self, role: str) -> None:
+        """None lives until it is kept alive again."""
+        if (process := self._processes.pop(role, None)) is not None:
+            process.kill()
+            process.wait()
+
+    def _start(self, role: str, *arguments: str) -> "subprocess.Popen[bytes]":
+        program = str(Path(__file__).with_name("victim.py"))
+        with (self._words / f"{role}.log").open("ab") as sink:
+            return subprocess.Popen(
+                [sys.executable, program, role, *arguments],
+                env=self._environment, stdout=sink, stderr=sink,
+            )  # fmt: skip
 
     def end(self) -> None:
         for process in self._processes.values():
@@ -119,8 +216,10 @@ def run_point(point: str, database_url: str, nats_url: str, directory: Path) -> 
             victims = Victims(environment, flags)
             occurrences: dict[str, str] = {}
             for handler in HANDLERS:
-                key = begin(scheduler, handler, flags)
+                story = story_of(point)
+                job, key = begin(scheduler, handler, flags, story)
                 occurrences[key] = handler
+                tell(scheduler, victims, job, key, story, wanted=(point, handler), flags=flags)
                 wait_for_the_end(scheduler, victims, key, wanted=(point, handler), flags=flags)
             return outcomes(scheduler, database, point, occurrences, flags)
     finally:
@@ -132,17 +231,66 @@ def run_point(point: str, database_url: str, nats_url: str, directory: Path) -> 
 
 def point_names(point: str) -> str:
     """The points as the victims know them, which separate them by commas."""
-    return point.replace("in the handler, ", "in the handler; ")
+    return point.replace("in the handler, ", "in the handler; ").replace(
+        "in the client, ", "in the client; "
+    )
 
 
-def begin(scheduler: Scheduler, handler: str, flags: Path) -> str:
-    """Orders one run of the handler, soon; its key. One after the other: a kill is for one run."""
+def begin(scheduler: Scheduler, handler: str, flags: Path, story: Story) -> tuple[str, str]:
+    """Orders one run of the handler, soon; its job and its key. One after the other: a kill is for
+    one run."""
     at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
-    retry = Retry(base=0.0, jitter=0.0, max_attempts=10)
-    key = str(occurrence_id(scheduler.register(handler, schedule=Once(at), retry=retry).id, at))
+    job = scheduler.register(
+        handler,
+        schedule=Once(at),
+        retry=Retry(base=0.0, jitter=0.0, max_attempts=10),
+        payload={"first": story.first} if story.first else {},
+        start_within=0.01,
+        owner=handler,
+    )
+    if story.alerts:
+        scheduler.set_alert(handler, dead_letters=1, command=["true"])
+    key = str(occurrence_id(job.id, at))
     (flags / "runs").mkdir(exist_ok=True)
-    (flags / "runs" / key).write_text(handler)
-    return key
+    for name in (key, "current"):
+        (flags / "runs" / name).write_text(handler)
+    return str(job.id), key
+
+
+def tell(
+    scheduler: Scheduler,
+    victims: Victims,
+    job: str,
+    key: str,
+    story: Story,
+    *,
+    wanted: tuple[str, str],
+    flags: Path,
+) -> None:
+    """Has the story happen, up to where the run only has to end."""
+    if not (story.command or story.alerts or story.stops):
+        victims.hold("scanner")  # its successor is elected, for this run too
+        return None
+    if story.command and not story.while_running:
+        victims.hold("worker")
+    until = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until:
+        victims.keep_alive("scanner", *(["worker"] if story.while_running or story.alerts else []))
+        last = [event.topic for event in scheduler.history(key)][-1:]
+        if story.alerts and reached(*wanted, flags):
+            return None
+        if story.stops and last == ["occurrence.claimed.1"]:
+            return victims.stop("scanner")
+        begun = "occurrence.attempted.1" if story.while_running else "occurrence.claimed.1"
+        if story.command and last == [begun]:
+            return victims.ask(story.command, key if story.command == "cancel run" else job)
+        time.sleep(0.05)
+    return None
+
+
+def reached(point: str, handler: str, flags: Path) -> bool:
+    """Whether every process has died that this point kills for the handler."""
+    return kills(flags, handler) == len(point_names(point).split(","))
 
 
 def wait_for_the_end(
@@ -152,9 +300,11 @@ def wait_for_the_end(
     point, handler = wanted
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
-        victims.keep_alive()
-        ended = [event.topic for event in scheduler.history(key)][-1:] == ["occurrence.succeeded.1"]
-        if ended and kills(flags, handler) == len(point_names(point).split(",")):
+        victims.keep_alive("scanner", "worker")
+        last = [event.topic for event in scheduler.history(key)][-1:]
+        if last == ["occurrence.dead_lettered.1"] and reached(point, handler, flags):
+            scheduler.replay(key, reason="it was to die")
+        if last in ENDED and reached(point, handler, flags):
             return
         time.sleep(0.05)
 
@@ -214,7 +364,7 @@ def show(found: Sequence[Outcome]) -> None:
     for outcome in found:
         right = "right" if outcome.right else "WRONG"
         print(
-            f"{outcome.point:<58} {outcome.handler:<14}"
+            f"{outcome.point:<70} {outcome.handler:<14}"
             f"{outcome.kills:>5} {outcome.attempts:>8} {outcome.lost:>5} {outcome.effects:>7}"
             f"  {outcome.state:<10} {right}",
             flush=True,
@@ -228,7 +378,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
     if not options.json:
-        print(f"{'killed':<58} {'handler':<14}kills attempts  lost effects  ended")
+        print(f"{'killed':<70} {'handler':<14}kills attempts  lost effects  ended")
     wrong = 0
     with servers() as (database_url, nats_url), tempfile.TemporaryDirectory() as directory:
         for _ in range(options.times):

@@ -1,6 +1,6 @@
-"""A scanner or a worker that kills itself at a named point of the path, once for each handler.
+"""A scanner, a worker or a client that kills itself at a named point, once for each handler.
 
-python victim.py scanner|worker, with the rest in the environment; see run.py.
+python victim.py scanner|worker|client COMMAND ID, with the rest in the environment; see run.py.
 
 The points lie around the calls of adapters: the code of the product has no hooks for this. A flag
 file says that the point has killed for a handler; it is made just before the process dies.
@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from horolog import Run, Worker
+from horolog import Permanent, Run, Scheduler, Snooze, Worker
 from horolog.application.ready import decode
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.infrastructure.nats.ready_queue import NatsReadyQueue
@@ -25,14 +25,17 @@ from horolog.infrastructure.nats.ready_source import NatsMessage
 from horolog.infrastructure.postgres import handler_transactions
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.interface.processes.scanner import run_scanner
+from horolog.interface.processes.signals import stop_on_signals
 
 URL, NAMESPACE = os.environ["HOROLOG_DATABASE_URL"], os.environ["HOROLOG_NAMESPACE"]
 POINTS = os.environ["KILL_POINTS"].split(",")
 FLAGS = Path(os.environ["KILL_FLAGS"])
 RUNS = FLAGS / "runs"
-"""A file for each occurrence, which holds its handler's name."""
+"""A file for each occurrence, which holds its handler's name; "current" is of the last one begun."""
 
 _OUTCOMES = {"succeeded", "failed"}
+_BESIDE = {"partition", "deadline", "alert"}
+WHERE = "in the client; " if sys.argv[1] == "client" else ""
 
 
 def at(point: str, occurrences: Iterable[object]) -> None:
@@ -55,8 +58,11 @@ def kinds(decisions: Any) -> dict[str, list[object]]:
         for new in decision.events:
             about, kind, _ = new.event.topic.split(".")
             if about == "occurrence":
-                kind = "outcome" if kind in _OUTCOMES else kind
                 found.setdefault(kind, []).append(new.stream)
+                if kind in _OUTCOMES:
+                    found.setdefault("outcome", []).append(new.stream)
+            elif about in _BESIDE:
+                found.setdefault(kind, []).append("current")
     return found
 
 
@@ -66,10 +72,10 @@ def watch_appends() -> None:
     def watched(self: PostgresLog, decisions: Any, fences: Any = None) -> Any:
         about = kinds(decisions)
         for kind, streams in about.items():
-            at(f"before {kind} is appended", streams)
+            at(f"{WHERE}before {kind} is appended", streams)
         appended = append(self, decisions, fences)
         for kind, streams in about.items():
-            at(f"after {kind} is appended", streams)
+            at(f"{WHERE}after {kind} is appended", streams)
         return appended
 
     PostgresLog.append = watched
@@ -140,6 +146,20 @@ INSERT_ONCE = (
 FIND = "SELECT FROM {effects} WHERE key = %s"
 
 
+async def first_try(run: Run, first: str) -> None:
+    """What the first attempt does before its effect; later ones go on."""
+    if run.attempt > 1:
+        return
+    if first == "fails":
+        raise ConnectionError(first)
+    if first == "snoozes":
+        raise Snooze(0)
+    if first == "dies":
+        raise Permanent(first)
+    if first == "waits":
+        await asyncio.sleep(600)
+
+
 async def take_effect(run: Run, text: str) -> None:
     at("in the handler; before its effect", [run.occurrence_id])
     await execute(text, run.key)
@@ -147,39 +167,44 @@ async def take_effect(run: Run, text: str) -> None:
 
 
 @worker.handles("plain")
-async def plain(run: Run) -> None:
+async def plain(run: Run, first: str = "") -> None:
     """Takes effect as often as it is called."""
+    await first_try(run, first)
     await take_effect(run, INSERT)
 
 
 @worker.handles("idempotent")
-async def idempotent(run: Run) -> None:
+async def idempotent(run: Run, first: str = "") -> None:
     """Hands its key to a downstream that takes effect once for each."""
+    await first_try(run, first)
     await take_effect(run, INSERT_ONCE)
 
 
 @worker.handles("reconciled")
-async def reconciled(run: Run) -> None:
+async def reconciled(run: Run, first: str = "") -> None:
     """As plain, but the downstream can be asked."""
+    await first_try(run, first)
     await take_effect(run, INSERT)
 
 
 @reconciled.reconcile
-async def happened(run: Run) -> bool:
+async def happened(run: Run, first: str = "") -> bool:
     return await execute(FIND, run.key) > 0
 
 
 @worker.handles("transactional", transactional=True)
-async def transactional(run: Run) -> None:
+async def transactional(run: Run, first: str = "") -> None:
     """Takes effect in the transaction of its success."""
+    await first_try(run, first)
     at("in the handler; before its effect", [run.occurrence_id])
     await run.connection.execute(statement(INSERT), (run.key,))
     at("in the handler; after its effect", [run.occurrence_id])
 
 
 SCANNING = ScannerSettings(
-    lease_s=1.5, settle_s=0.1, sweep_s=0.5, look_interval_s=0.2, claim_window_s=1.5
-)
+    lease_s=1.5, settle_s=0.1, sweep_s=0.5, look_interval_s=0.2, claim_window_s=1.5,
+    watch_interval_s=0.2, alert_interval_s=0.2,
+)  # fmt: skip
 
 
 def main() -> None:
@@ -189,9 +214,22 @@ def main() -> None:
     watch_acknowledging()
     if sys.argv[1] == "worker":
         worker.run()
+    elif sys.argv[1] == "scanner":
+        asyncio.run(scan())
     else:
-        nats = os.environ["HOROLOG_NATS_URL"]
-        asyncio.run(run_scanner(URL, nats, NAMESPACE, SCANNING, asyncio.Event()))
+        command, identity = sys.argv[2:]
+        with Scheduler(URL, namespace=NAMESPACE) as scheduler:
+            if command == "change":
+                scheduler.update(identity, labels={"changed": "yes"})
+            elif command == "cancel job":
+                scheduler.cancel(identity)
+            else:
+                scheduler.cancel_occurrence(identity)
+
+
+async def scan() -> None:
+    with stop_on_signals() as stop:
+        await run_scanner(URL, os.environ["HOROLOG_NATS_URL"], NAMESPACE, SCANNING, stop)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ POINTS = (
     # The job changes while its claim waits for a worker.
     "in the client, before recalled is appended",
     "in the client, after recalled is appended",
-    # The job is cancelled then: the client dies over what is to be skipped, and so does the scanner.
+    # The job is cancelled then: the client dies over what is to be skipped; the scanner, too.
     "in the client, before skipped is appended",
     "in the client, after skipped is appended",
     "in the client, before skipped is appended,before skipped is appended",
@@ -269,7 +269,8 @@ def tell(
 ) -> None:
     """Has the story happen, up to where the run only has to end."""
     if not (story.command or story.alerts or story.stops):
-        victims.hold("scanner")  # its successor is elected, for this run too
+        if "elected" in wanted[0]:
+            victims.hold("scanner")  # its successor is elected, for this run too
         return None
     if story.command and not story.while_running:
         victims.hold("worker")

@@ -31,7 +31,7 @@ URL, NAMESPACE = os.environ["HOROLOG_DATABASE_URL"], os.environ["HOROLOG_NAMESPA
 POINTS = os.environ["KILL_POINTS"].split(",")
 FLAGS = Path(os.environ["KILL_FLAGS"])
 RUNS = FLAGS / "runs"
-"""A file for each occurrence, which holds its handler's name; "current" is of the last one begun."""
+"""A file for each occurrence, which holds its handler's name; "current" is the last one's."""
 
 _OUTCOMES = {"succeeded", "failed"}
 _BESIDE = {"partition", "deadline", "alert"}

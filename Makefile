@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: help demo test simulate api-check kill-points upgrade lint typecheck docs bench bench-peers torture split-leaders fairness check clean
+.PHONY: bench-isolated bench-memory help demo test simulate api-check kill-points upgrade lint typecheck docs bench bench-peers torture split-leaders fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -48,6 +48,12 @@ kill-points: $(STAMP) ## kill -9 at every point of the path, and the table of wh
 bench: $(STAMP) ## what it costs, beside the limit of the same server in the same run
 	@$(BIN)/python bench/schedules.py
 	@$(BIN)/python bench/run.py
+
+bench-isolated: $(STAMP) ## one isolated job, from its commit to its handler's start
+	@$(BIN)/python bench/isolated.py
+
+bench-memory: $(STAMP) ## a worker's memory after a million runs (some ten minutes)
+	@$(BIN)/python bench/worker_memory.py
 
 bench-peers: $(STAMP) ## the same work for Horolog and its peers in turn (they are installed in .bench-peers)
 	@$(BIN)/python bench/peers/run.py

@@ -1,12 +1,15 @@
 """What travels through the ready queue: all that an ordinary run needs, and nothing to trust.
 
 A message is a hint. It names the claim (occurrence and version) that it stands for, and the
-worker's Attempted is accepted only while the log holds just that claim. In a flood one message
+worker's Attempted is accepted only while the log holds just that claim. What it says is to be done
+is believed only if a scanner signed it; else that is read from the log. In a flood one message
 carries many runs; each is recognised, attempted and finished on its own.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
+from hashlib import blake2b
+from hmac import compare_digest
 from typing import Any, Literal
 from uuid import UUID
 
@@ -138,6 +141,28 @@ def encode(runs: Sequence[ReadyRun]) -> bytes:
 def encode_run(run: ReadyRun) -> bytes:
     """One run as it stands in a message."""
     return run.model_dump_json(exclude_defaults=True).encode()
+
+
+_MAC_BYTES = 16
+_MAC_AT = -(len(b',"mac":""}') + 2 * _MAC_BYTES)
+
+
+def signed(data: bytes, key: bytes) -> bytes:
+    """The message with a code that only who has the key can make: no other may be in its place."""
+    return b'%b,"mac":"%b"}' % (data[:-1], _mac(data, key))
+
+
+def is_signed(data: bytes, key: bytes) -> bool:
+    """Whether the message is as somebody with the key has made it."""
+    said = data[_MAC_AT:]
+    if not (said.startswith(b',"mac":"') and said.endswith(b'"}')):
+        return False
+    return compare_digest(said[8:-2], _mac(data[:_MAC_AT] + b"}", key))
+
+
+def _mac(data: bytes, key: bytes) -> bytes:
+    digest = blake2b(data, key=key, digest_size=_MAC_BYTES, person=b"horolog-ready")
+    return digest.hexdigest().encode()
 
 
 def decode(data: bytes) -> list[ReadyRun]:

@@ -1,7 +1,8 @@
 """Taking: pulls from the ready queue what this worker has room for, and reads it.
 
-A message is a hint from outside. One that cannot be read is thrown away and counted; a run that
-nobody here can do is left to a worker that can, and in the end becomes a dead letter.
+A message is a hint from outside. One that cannot be read is thrown away and counted; of one that
+no scanner has signed, the names of its claims are believed and the rest is read from the log. A run
+that nobody here can do is left to a worker that can, and in the end becomes a dead letter.
 """
 
 import logging
@@ -10,7 +11,7 @@ from math import ceil
 
 from horolog.application.decision import decide_on_occurrence
 from horolog.application.log import Verdict
-from horolog.application.ready import ReadyRun, decode
+from horolog.application.ready import ReadyRun, decode, is_signed
 from horolog.application.worker.admission import Admission
 from horolog.application.worker.counting import Counting
 from horolog.application.worker.group_commit import GroupCommit
@@ -40,7 +41,13 @@ class Taking:
         actor: str,
         monotonic: Callable[[], float],
         refused: Callable[[ReadyRun, Held], None],
+        key: bytes | None = None,
+        doubted: Callable[[list[ReadyRun], Held], None] | None = None,
     ) -> None:
+        """``doubted`` looks up what no scanner has signed with the ``key``, and answers with
+        :meth:`take`; without a key everything is believed."""
+        self._key = key
+        self._doubted = doubted
         self._ready = ready
         self._admission = admission
         self._held = held
@@ -83,13 +90,21 @@ class Taking:
             self._throw_away(message, "it holds no run")
             return 0
         held = self._held.hold(message, len(runs), self._monotonic())
-        for ready in runs:
-            handler = self._handlers.get(ready.name)
-            if handler is None:
-                self._no_handler(ready, held)
-            else:
-                self._admission.add(ready, handler, held)
+        if self._key is None or self._doubted is None or is_signed(message.data, self._key):
+            for ready in runs:
+                self.take(ready, held)
+        else:
+            self._counting.add("unsigned_messages")
+            self._doubted(runs, held)
         return len(runs)
+
+    def take(self, ready: ReadyRun, held: Held) -> None:
+        """Takes in hand a run whose message says what the log says."""
+        handler = self._handlers.get(ready.name)
+        if handler is None:
+            self._no_handler(ready, held)
+        else:
+            self._admission.add(ready, handler, held)
 
     def _throw_away(self, message: ReadyMessage, why: str) -> None:
         self._counting.add("strange_messages")

@@ -12,8 +12,11 @@ until the last run has ended.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
 
 from horolog.application.measuring import UNMEASURED, Measures
 from horolog.application.ready import ReadyRun
@@ -45,6 +48,14 @@ from horolog.domain.occurrence import OccurrenceState
 log = logging.getLogger("horolog.worker")
 
 
+class ReadsGenuine(Protocol):
+    """Errors: ``StoreUnavailable``, ``UnreadableEvent``."""
+
+    async def genuine(self, occurrences: Sequence[UUID]) -> list[ReadyRun]:
+        """The runs of those that are claimed now, as the log has them."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerPorts:
     """Everything outside of itself that a worker needs."""
@@ -64,6 +75,8 @@ class WorkerPorts:
     threads: RunsCalls | None = None
     """Where ``def`` handlers run: in threads, unless a simulation has its own."""
     processes: RunsInProcess | None = None
+    genuine: ReadsGenuine | None = None
+    message_key: bytes | None = None
 
 
 class WorkerLoop:
@@ -89,6 +102,8 @@ class WorkerLoop:
         self._commit = GroupCommit(ports.log, ports.clock, settings)
         self._held = HeldMessages(settings.ack_wait_s / 3)
         self._refused: asyncio.Queue[tuple[ReadyRun, Held]] = asyncio.Queue()
+        self._doubts: asyncio.Queue[tuple[list[ReadyRun], Held]] = asyncio.Queue()
+        self._genuine = ports.genuine
         self._refused_outcomes: asyncio.Queue[tuple[Attempt, Outcome]] = asyncio.Queue()
         self._stops = ports.stops
         self._finishing = finishing = Finishing(
@@ -147,6 +162,8 @@ class WorkerLoop:
             actor=actor,
             monotonic=monotonic,
             refused=self._look_up_later,
+            key=ports.message_key,
+            doubted=None if ports.genuine is None else self._doubt,
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -158,6 +175,7 @@ class WorkerLoop:
         machinery = [
             loop.create_task(self._commit.run(), name="horolog-commit"),
             loop.create_task(self._look_up_refused(), name="horolog-refused"),
+            loop.create_task(self._look_up_doubts(), name="horolog-doubts"),
             loop.create_task(self._look_up_outcomes(), name="horolog-refused-outcomes"),
             loop.create_task(self._tend(), name="horolog-tend"),
             loop.create_task(self._hear_stops(), name="horolog-stops"),
@@ -216,6 +234,35 @@ class WorkerLoop:
                 self._counting.add("redeliveries")
                 log.debug("the run %s came again: %s", ready.occurrence, found.said)
                 held.settle()
+
+    def _doubt(self, runs: list[ReadyRun], held: Held) -> None:
+        self._doubts.put_nowait((runs, held))
+
+    async def _look_up_doubts(self) -> None:
+        """What no scanner has signed is a name of claims and no more: an older scanner's message,
+        or a stranger's. What is to be done is read from the log."""
+        while True:
+            runs, held = await self._doubts.get()
+            assert self._genuine is not None
+            try:
+                found = await self._genuine.genuine([ready.occurrence for ready in runs])
+            except StoreUnavailable:
+                self._doubt(runs, held)
+                await self._clock.wait(asyncio.Event(), self._settings.retry_append_s)
+                continue
+            except UnreadableEvent as error:
+                log.error("an unsigned message cannot be looked up: %s", error)
+                for _ in runs:
+                    held.leave(self._settings.unknown_handler_delay_s)
+                continue
+            known = {(run.occurrence, run.version, run.attempt): run for run in found}
+            for ready in runs:
+                genuine = known.get((ready.occurrence, ready.version, ready.attempt))
+                if genuine is None:
+                    self._look_up_later(ready, held)
+                else:
+                    self._taking.take(genuine, held)
+            self._admission.wake()
 
     async def _look_up_outcomes(self) -> None:
         """Why the log refused an outcome: the run was asked to stop, or given up."""

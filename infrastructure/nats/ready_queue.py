@@ -12,6 +12,7 @@ from typing import cast
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
+from horolog.application.ready import signed
 from horolog.application.scanner.headroom import Depth
 from horolog.application.scanner.looking import Held, QueueState
 from horolog.application.scanner.outbox import Message
@@ -39,7 +40,10 @@ class NatsReadyQueue:
         settings: StreamSettings | None = None,
         timeout_s: float = 5.0,
         silence_s: float = 30.0,
+        key: bytes | None = None,
     ) -> None:
+        """``key`` signs what is published, so that workers believe it."""
+        self.key = key
         self._url = url
         self._namespace = namespace
         self._settings = settings
@@ -67,7 +71,7 @@ class NatsReadyQueue:
             Outgoing(
                 stream.subject(message.queue),
                 message.message_id,
-                message.data,
+                message.data if self.key is None else signed(message.data, self.key),
                 message.traceparent,
             )
             for message in messages

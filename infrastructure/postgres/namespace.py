@@ -21,3 +21,9 @@ def partitions_of(database: Database) -> int:
             f"namespace {database.namespace!r} is just being created: run `horolog migrate`"
         )
     return rows[0][0]
+
+
+def message_key_of(database: Database) -> bytes:
+    """What the messages of the ready queue are signed with. Raises ``StoreUnavailable``."""
+    rows = database.query(database.sql("SELECT message_key FROM :schema.namespace"))
+    return bytes(rows[0][0])

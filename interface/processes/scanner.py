@@ -23,6 +23,7 @@ from horolog.infrastructure.postgres.due_news import PostgresDueNews
 from horolog.infrastructure.postgres.leases import PostgresLeases
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.namespace import message_key_of
 from horolog.infrastructure.postgres.order_traces import PostgresOrderTraces
 from horolog.infrastructure.postgres.retention.ahead import months_kept_ahead
 from horolog.infrastructure.postgres.states import PostgresStates
@@ -71,6 +72,7 @@ async def run_scanner(
     subjects = NatsSubjects(nats_url)
     try:
         await looks.call(check_schema, database)
+        queue.key = await looks.call(message_key_of, database)
         # Its own claims are in its memory already: nobody has to be told of them.
         log = PostgresLog(database, news_horizon_s=0.0)
         states = PostgresStates(database)

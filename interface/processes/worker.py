@@ -11,10 +11,13 @@ import logging
 import os
 import secrets
 import socket
+from collections.abc import Sequence
 from uuid import UUID
 
 from horolog.application.measuring import UNMEASURED
+from horolog.application.ready import ReadyRun, ready_run
 from horolog.application.standing import Standing
+from horolog.application.states import DueOccurrence
 from horolog.application.tracing import UNTRACED
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
@@ -34,6 +37,7 @@ from horolog.infrastructure.postgres.due_news import PostgresDueNews
 from horolog.infrastructure.postgres.handler_transactions import PostgresTransactions
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.namespace import message_key_of
 from horolog.infrastructure.postgres.presence import PostgresPresence
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
@@ -80,10 +84,11 @@ async def run_worker(
     try:
         await read_thread.call(check_schema, database)
         await ready.start()
+        occurrences = _Occurrences(PostgresStates(database), read_thread)
         ports = WorkerPorts(
             ready=ready,
             log=measured(ThreadedLog(log, log_thread), monitor, "runs"),
-            occurrences=_Occurrences(PostgresStates(database), read_thread),
+            occurrences=occurrences,
             leases=PostgresLeases(database),
             presence=PostgresPresence(database, actor, "worker"),
             transactions=transactions,
@@ -92,6 +97,8 @@ async def run_worker(
             stops=PostgresDueNews(database, "stop"),
             clock=SystemClock(),
             processes=processes,
+            genuine=occurrences,
+            message_key=await read_thread.call(message_key_of, database),
         )
         measures = UNMEASURED if monitor is None else monitor.measures
         spans = UNTRACED if monitor is None else monitor.spans
@@ -128,3 +135,14 @@ class _Occurrences:
 
     async def occurrence(self, occurrence_id: UUID) -> OccurrenceState | None:
         return await self._thread.call(self._states.occurrence, occurrence_id)
+
+    async def genuine(self, occurrences: Sequence[UUID]) -> list[ReadyRun]:
+        """As :class:`horolog.application.worker.worker.ReadsGenuine` promises."""
+        rows = await self._thread.call(self._states.due, list(occurrences))
+        return [
+            ready_run(
+                row.job, row.occurrence, lost=row.lost, replayed=row.replayed, since=row.since
+            )
+            for row in rows
+            if isinstance(row, DueOccurrence) and row.occurrence.state == "claimed"
+        ]

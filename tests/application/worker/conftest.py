@@ -12,6 +12,7 @@ import pytest
 from horolog.application.decision import Decision, decide_on_fires, decide_on_job
 from horolog.application.log import Appended, Recorded, Verdict
 from horolog.application.ready import ReadyRun, encode, ready_run
+from horolog.application.states import DueOccurrence
 from horolog.application.worker.handlers import Handlers
 from horolog.application.worker.heartbeats import Extended
 from horolog.application.worker.held import ReadyMessage, Word
@@ -100,6 +101,7 @@ class Bench:
         self.loop: WorkerLoop | None = None
         self.processes: RunsInProcess | None = None
         self.patience_s = 10.0
+        self.key: bytes | None = None
         self.tell: Callable[[str], None] = lambda _: None
         """Tells the worker which runs are to stop."""
 
@@ -129,6 +131,14 @@ class Bench:
     async def occurrence(self, occurrence_id: UUID) -> OccurrenceState | None:
         self._answer()
         return self.states.occurrence(occurrence_id)
+
+    async def genuine(self, occurrences: Sequence[UUID]) -> list[ReadyRun]:
+        self._answer()
+        return [
+            ready_run(row.job, row.occurrence)
+            for row in self.states.due(list(occurrences))
+            if isinstance(row, DueOccurrence) and row.occurrence.state == "claimed"
+        ]
 
     def extend(self, attempts: Sequence[tuple[UUID, int]], lease_s: float) -> Extended:
         self._answer()
@@ -195,6 +205,7 @@ class Bench:
         ports = WorkerPorts(
             ready=self, log=self, occurrences=self, leases=self, presence=self, transactions=self,
             results=self, counts=self, stops=self, clock=self.clock, processes=self.processes,
+            genuine=self, message_key=self.key,
         )  # fmt: skip
         self.loop = WorkerLoop(self.handlers, ports, given, "worker/test")
         stop = asyncio.Event()

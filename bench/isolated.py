@@ -33,7 +33,7 @@ worker = Worker()
 
 
 @worker.handles("isolated")
-async def isolated(run: Run) -> float:
+async def isolated(run: Run) -> float:  # noqa: ARG001 - every handler gets its run
     """When it began."""
     return time.time()
 

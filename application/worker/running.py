@@ -146,6 +146,9 @@ class Running:
         if handler.wants_last_result:
             order["last_result"] = attempt.run.last_result
         place = place_of(handler.function, handler.name)
+        if self._is_late(attempt):
+            self._give_back(attempt)
+            return
         try:
             said = await self._processes.run(place, order, lambda: self._begin_clock(attempt))
         except ProcessDied as error:

@@ -118,6 +118,45 @@ def test_a_row_that_is_not_due_yet_is_left_for_later() -> None:
     assert decide_job(due(state), TERMS) == Later(state.id, 3, AT + timedelta(seconds=5))
 
 
+def test_waking_a_little_early_gives_no_fire_time_twice() -> None:
+    """A day of minutes, each of which is looked at some milliseconds before its time, and at it."""
+    state: JobState = minutely()
+    fired: list[datetime] = []
+    for minute in range(1_440):
+        instant = AT + timedelta(minutes=minute)
+        for early_ms in (1 + minute % 20, 1, 0):
+            now = instant - timedelta(milliseconds=early_ms)
+            answer = decide_job(due(state), replace(TERMS, now=now), Fired())
+            if early_ms:
+                assert isinstance(answer, Later)
+                continue
+            assert isinstance(answer, Proposal)
+            [claimed] = answer.claimed
+            fired.append(claimed.fire_time)
+            job_id, fires = state.id, len(fired)
+            [row] = [row for row in answer.decision.next_runs if row.id == job_id]
+            state = replace(minutely(), id=job_id, next_fire=row.due_at, fires=fires)
+    assert fired == [AT + timedelta(minutes=minute) for minute in range(1_440)]
+
+
+@pytest.mark.parametrize("missed", [101, 25 * 60])
+def test_any_number_of_missed_minutes_is_passed_in_few_decisions_and_the_next_is_punctual(
+    missed: int,
+) -> None:
+    first = minutely(behind=timedelta(minutes=missed))
+    due_at: datetime | None = first.next_fire
+    claimed: list[datetime] = []
+    decisions = 0
+    while due_at is not None and due_at <= AT:
+        answer = decide_job(due(replace(first, next_fire=due_at)), TERMS, Fired())
+        assert isinstance(answer, Proposal)
+        claimed += [run.fire_time for run in answer.claimed]
+        [due_at] = [row.due_at for row in answer.decision.next_runs if row.id == first.id]
+        decisions += 1
+    assert (claimed, due_at) == ([AT], AT + timedelta(minutes=1))
+    assert decisions <= 4
+
+
 def test_in_a_partition_that_is_not_led_nothing_is_decided() -> None:
     terms = Terms(AT, {4: 1}, 30.0, Origin(actor="me"))
     assert decide_job(due(minutely()), terms) is None

@@ -226,3 +226,21 @@ async def test_an_election_whose_answer_was_lost_is_recognised_as_ones_own(
     store.until[0] = clock.at + 9
     await leader.leadership.step()
     assert leader.territory.trusted(clock.at) == {0: 1}
+
+
+async def test_an_error_while_it_runs_for_the_lead_makes_nobody_leader(clock: HandClock) -> None:
+    class Refusing(Store):
+        async def append(
+            self, decisions: Sequence[Decision], fences: Fences | None = None
+        ) -> Appended:
+            raise StoreUnavailable("reset while it was being elected")
+
+    store = Refusing(clock, 8)
+    standby = Instance("standby", store, clock)
+    for _ in range(100):
+        with pytest.raises(StoreUnavailable):
+            await standby.leadership.step()
+        assert standby.territory.trusted(clock.at) == {}
+        assert standby.territory.terms == {}
+        clock.at += SETTINGS.settle_s
+    assert store.elections == []

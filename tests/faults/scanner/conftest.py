@@ -72,9 +72,11 @@ class Stage:
 
     # Doing.
 
-    def register(self, count: int, *, in_s: float = 0.0, **values: Any) -> set[UUID]:
-        """Jobs that fire once, all at the same time."""
-        now = datetime.now(UTC)
+    def register(
+        self, count: int, *, in_s: float = 0.0, ago_s: float = 0.0, **values: Any
+    ) -> set[UUID]:
+        """Jobs that fire once, all at the same time; registered a while ago, if so wanted."""
+        now = datetime.now(UTC) - timedelta(seconds=ago_s)
         schedule = Once(now + timedelta(seconds=in_s)).to_json()
         ids: set[UUID] = set()
         for start in range(0, count, 2_000):

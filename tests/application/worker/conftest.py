@@ -9,7 +9,12 @@ from uuid import UUID
 
 import pytest
 
-from horolog.application.decision import Decision, decide_on_fires, decide_on_job
+from horolog.application.decision import (
+    Decision,
+    decide_on_fires,
+    decide_on_job,
+    decide_on_occurrence,
+)
 from horolog.application.log import Appended, Recorded, Verdict
 from horolog.application.ready import ReadyRun, encode, ready_run
 from horolog.application.states import DueOccurrence
@@ -251,6 +256,15 @@ class Bench:
         decision, state, claimed = decide_on_fires(job, job.next_fire, claims, [])
         assert self.memory.append([decision]).verdicts == ["accepted"]
         return [ready_run(state, occurrence) for occurrence in claimed]
+
+    def claim_again(self, retrying: OccurrenceState) -> ReadyRun:
+        """Claims an occurrence that waits for its retry."""
+        job = self.states.job(retrying.job_id)
+        assert job is not None
+        claim = decide_claim(retrying, job_version=job.version, token=1, window_s=30, origin=LEADER)
+        decision, claimed = decide_on_occurrence(retrying, [claim])
+        assert self.memory.append([decision]).verdicts == ["accepted"]
+        return ready_run(job, claimed)
 
     def ready(self, name: str, payload: dict[str, Any] | None = None, **policies: Any) -> ReadyRun:
         """A claimed run of a new job."""

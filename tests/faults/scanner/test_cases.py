@@ -1,6 +1,6 @@
 """Failures that others have reported of their schedulers, tried on this one's scanner.
 
-Which test stands for which of them is listed in `tests/structure/system_cases.txt`.
+Which test stands for which of them is listed in `tests/cases.md`.
 """
 
 import asyncio

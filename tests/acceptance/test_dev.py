@@ -6,6 +6,8 @@ import socket
 from collections.abc import Generator
 from datetime import datetime
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 from tests.acceptance.conftest import Horolog, Running, eventually
@@ -38,6 +40,15 @@ def dev(terminal: Horolog, *arguments: str) -> Running:
     return running
 
 
+def looked_at(address: str) -> str:
+    """The page; nothing while it is not there yet."""
+    try:
+        with urlopen(address, timeout=5) as answer:
+            return answer.read().decode()
+    except URLError:
+        return ""
+
+
 def at_home(terminal: Horolog) -> Scheduler:
     """The public API on the servers of that directory."""
     return Scheduler(home=str(terminal.folder / ".horolog"))
@@ -47,6 +58,8 @@ def test_a_second_terminal_sees_its_job_run_and_a_restart_keeps_it(terminal: Hor
     first = dev(terminal)
     log = terminal.start("log", "--follow", "--json")
     terminal("job", "register", "ping", "--every", "2", "--key", "ping")
+    (page,) = (line.split()[-1] for line in first.seen if "the page is at" in line)
+    eventually(lambda: "ping" in looked_at(f"{page}jobs"))
     claimed = json.loads(log.wait_for_line(lambda line: "occurrence.claimed" in line))
     done = json.loads(log.wait_for_line(lambda line: "occurrence.succeeded" in line))
     fire_time = datetime.fromisoformat(claimed["data"]["fire_time"])

@@ -211,3 +211,35 @@ def test_a_view_answers_in_sql_who_changed_this_job_when_and_why(
         ("ann", "a typo", "job.payload_changed.1", "2"),
     ]
     assert abs(rows[1][0] - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+def test_what_is_due_next_comes_by_due_time_over_all_partitions(
+    scheduler: Scheduler, stage: Stage
+) -> None:
+    now = datetime.now(UTC)
+    jobs = [
+        scheduler.register("report", schedule=Once(now + timedelta(seconds=60 * (n % 5 + 1))))
+        for n in range(12)
+    ]
+    paused = scheduler.register("report", schedule=Every(30))
+    scheduler.pause(paused.id)
+    run = scheduler.trigger(jobs[0].id)
+    found = scheduler.due_next(now + timedelta(seconds=200))
+    assert found[0].id == run.id, "what is overdue comes first"
+    assert [entry.due_at for entry in found] == sorted(entry.due_at for entry in found)
+    wanted = {
+        job.id for job in jobs if job.next_run and job.next_run < now + timedelta(seconds=200)
+    }
+    assert {entry.id for entry in found[1:]} == wanted
+    assert {(entry.kind, entry.state) for entry in found[1:]} == {("job", "active")}
+    assert scheduler.due_next(now + timedelta(seconds=200), limit=3) == found[:3]
+    stage.attempt(stage.claim(run.id))
+    assert run.id not in {entry.id for entry in scheduler.due_next(now + timedelta(hours=1))}
+
+
+def test_one_connection_acts_for_many_people(scheduler: Scheduler) -> None:
+    bob = scheduler.acting_as("bob")
+    job = bob.register("report", schedule=Every(60))
+    bob.close()
+    scheduler.pause(job.id)
+    assert [change.actor for change in scheduler.changes(job.id)] == ["bob", "ann"]

@@ -319,3 +319,12 @@ def test_one_run_is_cancelled_before_it_begins_and_its_job_goes_on(worker: Worke
         scheduler.advance(minutes=2)
         assert scheduler.occurrence(extra.id).state == "skipped"
         assert scheduler.job(job.id).fires == 2
+
+
+def test_what_is_due_next_is_told_in_simulated_time() -> None:
+    with SimulatedScheduler() as scheduler:
+        later = scheduler.register("b", schedule=Every(60))
+        sooner = scheduler.register("a", schedule=Every(10))
+        until = scheduler.now + timedelta(seconds=61)
+        assert [entry.id for entry in scheduler.due_next(until)] == [sooner.id, later.id]
+        assert [entry.name for entry in scheduler.due_next(until, limit=1)] == ["a"]

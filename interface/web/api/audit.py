@@ -1,6 +1,8 @@
 """The log and what it answers: events, what ran and what did not, figures, what was due when."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from threading import BoundedSemaphore
 from time import monotonic, sleep
 from typing import Annotated, Final
 
@@ -10,6 +12,7 @@ from starlette.responses import JSONResponse
 
 from horolog.application.answers.execution import Execution
 from horolog.application.answers.index_entry import IndexEntry
+from horolog.application.answers.logged_event import LoggedEvent
 from horolog.application.answers.skip import Skip
 from horolog.application.answers.statistics import Statistics
 from horolog.application.queries.asking import checked_topics
@@ -19,6 +22,7 @@ from horolog.domain.failure import FailureKind
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job_events import SkipCause
 from horolog.domain.occurrence import Phase
+from horolog.interface.scheduler import Scheduler
 from horolog.interface.web.api.answers import LogPage, Many, Page, Position
 from horolog.interface.web.api.asking import (
     After,
@@ -34,6 +38,8 @@ router = APIRouter(tags=["log"])
 
 POLL_S: Final = 0.2
 MAX_WAIT_S: Final = 30.0
+MOST_WAITING: Final = 16
+_WAITING = BoundedSemaphore(MOST_WAITING)
 
 Topic = Annotated[
     Text,
@@ -65,13 +71,7 @@ def log(
     the last page at `after=` the `position` of the answer.
     """
     topics = None if topic is None else checked_topics(topic)
-    deadline = monotonic() + wait
-    while True:
-        end = scheduler.position()
-        events = scheduler.log(after=after, topics=topics, limit=limit + 1)
-        if events or monotonic() >= deadline:
-            break
-        sleep(min(POLL_S, max(0.0, deadline - monotonic())))
+    end, events = _awaited(scheduler, after, topics, limit + 1, wait)
     shown, more = events[:limit], len(events) > limit
     # What other topics wrote up to ``end`` need not be looked at again.
     reached = shown[-1].position if more else max(end, after, *(e.position for e in shown), 0)
@@ -81,6 +81,28 @@ def log(
         {"items": [e.to_dict() for e in shown], "next": following, "position": reached},
         headers={} if following is None else {"Link": f'<{following}>; rel="next"'},
     )
+
+
+def _awaited(
+    scheduler: Scheduler, after: int, topics: Sequence[str] | None, limit: int, wait_s: float
+) -> tuple[int, list[LoggedEvent]]:
+    """How far the log had come, and the events up to there at least.
+
+    Each one who waits holds a thread: beyond ``MOST_WAITING`` nobody does, so that those who only
+    want an answer get one.
+    """
+    waits = wait_s > 0 and _WAITING.acquire(blocking=False)
+    deadline = monotonic() + (wait_s if waits else 0.0)
+    try:
+        while True:
+            end = scheduler.position()
+            events = scheduler.log(after=after, topics=topics, limit=limit)
+            if events or monotonic() >= deadline:
+                return end, events
+            sleep(min(POLL_S, max(0.0, deadline - monotonic())))
+    finally:
+        if waits:
+            _WAITING.release()
 
 
 @router.get("/log/position", response_model=Position)

@@ -12,6 +12,8 @@ from horolog.interface.scheduler import Scheduler
 
 AHEAD: Final = 4000
 """Fire times ahead that are counted."""
+BUSY: Final = 100_000
+"""Of a job that has fired more often, only the runs of the last day are counted."""
 BUCKET_S: Final = 900
 """The offsets of all zones are multiples of it, so a stretch never lies in two local days."""
 
@@ -33,13 +35,14 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """Whole weeks, from Monday on."""
+    """Whole weeks, from Monday on; ``busy``: only the runs of the last day were counted."""
 
     first: date
     before: str
     after: str
     zone: str
     days: Sequence[Day]
+    busy: bool
 
 
 def month_of(text: str | None, today: date) -> date:
@@ -65,9 +68,10 @@ def month(scheduler: Scheduler, job: Job, text: str | None, now: datetime) -> Mo
         for n in range(count + 1)
     ]
     past: dict[date, Counter[str]] = defaultdict(Counter[str])
-    if edges[0] <= now:
+    since = edges[0] if job.fires <= BUSY else max(edges[0], now - timedelta(days=1))
+    if since <= now:
         for row in scheduler.statistics(
-            since=edges[0], until=edges[-1], bucket_s=BUCKET_S, job_id=job.id, limit=10_000
+            since=since, until=edges[-1], bucket_s=BUCKET_S, job_id=job.id, limit=10_000
         ):
             day = past[row.bucket.astimezone(local).date()]
             day["succeeded"] += row.succeeded
@@ -99,6 +103,7 @@ def month(scheduler: Scheduler, job: Job, text: str | None, now: datetime) -> Mo
         following.strftime("%Y-%m"),
         shown,
         days,
+        since > edges[0],
     )
 
 

@@ -71,6 +71,6 @@ _TICK = timedelta(seconds=1)
 
 
 def _first(scheduler: Scheduler) -> datetime | None:
-    """When the log begins."""
+    """Just before the log begins."""
     first = scheduler.log(limit=1)
-    return first[0].recorded_at if first else None
+    return first[0].recorded_at - _TICK if first else None

@@ -49,6 +49,8 @@ def seconds_words(seconds: float | None) -> str:
     if seconds is None:
         return ""
     sign, size = ("−" if seconds < 0 else ""), abs(seconds)
+    if size < 0.001:
+        return "< 1 ms"
     for limit, unit, divisor in (
         (1, "ms", 0.001),
         (60, "s", 1.0),
@@ -57,11 +59,8 @@ def seconds_words(seconds: float | None) -> str:
     ):
         if size < limit:
             value = size / divisor
-            return (
-                f"{sign}{value:.1f} {unit}"
-                if unit == "s" and value < 10
-                else f"{sign}{value:.0f} {unit}"
-            )
+            exact = unit != "ms" and value < 10 and not value.is_integer()
+            return f"{sign}{value:.1f} {unit}" if exact else f"{sign}{value:.0f} {unit}"
     return f"{sign}{size / 86_400:.0f} d"
 
 
@@ -129,6 +128,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     made.filters.update(
         ago=ago,

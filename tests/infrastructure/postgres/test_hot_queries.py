@@ -175,4 +175,7 @@ def test_what_is_due_is_a_stretch_of_the_partitions_index(asked: Scheduler, plan
     states, ids = PostgresStates(database), [job.id for job in asked.jobs(limit=20)]
     plan = plans.of(lambda: states.due(ids))
     assert_served(plan, "next_runs_pkey", "jobs_pkey")
+    until = datetime.fromisoformat("9000-01-01T00:00Z")
+    plan = plans.of(lambda: asked.due_next(until, limit=20))
+    assert_served(plan, "next_runs_fires", "jobs_pkey")
     database.close()

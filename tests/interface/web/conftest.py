@@ -34,6 +34,7 @@ class Browser(httpx.Client):
     def __init__(self, address: str, **headers: str) -> None:
         super().__init__(base_url=address, headers=headers, follow_redirects=False, timeout=30)
         self.address = address
+        self.tokens: dict[str, str] = {}
 
 
 @contextmanager

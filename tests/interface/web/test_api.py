@@ -17,6 +17,7 @@ from horolog.interface.web.problems import STATUS, problem_of
 from horolog.interface.web.settings import WebSettings
 
 API = "/api/v1"
+NOBODY = "01a22d79-480f-889b-ae5c-b8c50d5953ee"
 EVERY = {"name": "a", "schedule": {"every": 1}}
 
 
@@ -113,7 +114,7 @@ def test_every_refusal_has_its_status_and_type() -> None:
     ("method", "path", "body", "status", "kind"),
     [
         ("GET", "/jobs/nobody", None, 404, "unknown-job"),
-        ("GET", f"/occurrences/{uuid4()}", None, 404, "unknown-occurrence"),
+        ("GET", f"/occurrences/{NOBODY}", None, 404, "unknown-occurrence"),
         ("GET", "/jobs?stauts=active", None, 422, "invalid-request"),
         ("GET", "/jobs?name=a&name=b", None, 422, "invalid-request"),
         ("GET", "/jobs?limit=0", None, 422, "invalid-request"),
@@ -126,7 +127,7 @@ def test_every_refusal_has_its_status_and_type() -> None:
         ("POST", "/jobs", EVERY | {"priority": "1"}, 422, "invalid-request"),
         ("POST", "/jobs", EVERY | {"tiemout": 1}, 422, "invalid-request"),
         ("POST", "/jobs", EVERY | {"retry": {"tries": 1}}, 422, "invalid-request"),
-        ("POST", f"/dead-letters/{uuid4()}/replay", None, 404, "unknown-occurrence"),
+        ("POST", f"/dead-letters/{NOBODY}/replay", None, 404, "unknown-occurrence"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_reason(

@@ -19,11 +19,8 @@ LABELS = {
     f"{method} /api/v1/{path}"
     for method, path in (
         ("POST", "jobs"),
-        ("PATCH", "jobs/{job_id}"),
         ("POST", "jobs/{job_id}/trigger"),
-        ("GET", "occurrences"),
         ("GET", "statistics"),
-        ("PUT", "queues/{queue}"),
         ("POST", "dead-letters/replay"),
     )
 }

@@ -37,8 +37,12 @@ def token_in(page: httpx.Response) -> str:
 
 def sent(web: Browser, path: str, *, of: str = "", reason: str = "because", **fields: str) -> Any:
     """A form of the page ``of``, filled in and sent."""
-    form = {"token": token_in(web.get(of or path)), "reason": reason, **fields}
-    return web.post(path, data=form)
+    session = web.cookies.get("horolog") or ""
+    if session not in web.tokens:  # one token is good for all forms of a session
+        token = token_in(web.get(of or path))
+        session = web.cookies.get("horolog") or ""
+        web.tokens[session] = token
+    return web.post(path, data={"token": web.tokens[session], "reason": reason, **fields})
 
 
 def said(web: Browser, answer: httpx.Response) -> str:

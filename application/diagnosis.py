@@ -209,6 +209,13 @@ def _queue(queue: QueueHealth) -> Iterator[Finding]:
             f"the ready stream is nearly full: {queue.messages} of {queue.max_messages} messages",
             "add workers; claiming pauses at the bound and nothing is lost",
         )
+    for one in queue.queues:
+        if 0 < one.most_held <= one.held:
+            yield Finding(
+                f"queue {one.queue} hands out nothing more: its workers hold {one.held} messages,"
+                " as many as they may",
+                "see what hangs (horolog occurrence list --state running); give jobs a timeout",
+            )
 
 
 def _count(number: int) -> str:

@@ -129,12 +129,14 @@ class StoreHealth:
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """One queue: messages that wait, and messages that a worker holds unacknowledged."""
+    """One queue: messages that wait, and messages that a worker holds unacknowledged, of which
+    the queue hands out ``most_held`` at a time (0: not known)."""
 
     queue: str
     waiting: int
     held: int
     redelivered: int
+    most_held: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class NatsHealth:
                     waiting=consumer.num_pending or 0,
                     held=consumer.num_ack_pending or 0,
                     redelivered=consumer.num_redelivered or 0,
+                    most_held=max(0, consumer.config.max_ack_pending or 0),
                 )
                 for consumer in consumers
             ],

@@ -91,6 +91,13 @@ def test_a_handler_that_no_living_worker_has_is_named() -> None:
     assert ": 2:" in told
 
 
+def test_a_queue_that_hands_out_nothing_more_is_told() -> None:
+    held = replace(QUEUE, queues=[QueueDepth("mail", 7, 20, 0, most_held=20)])
+    (told,) = attention(WELL, held)
+    assert "queue mail hands out nothing more: its workers hold 20" in told
+    assert attention(WELL, replace(QUEUE, queues=[QueueDepth("mail", 7, 19, 0, 20)])) == []
+
+
 def test_a_worker_without_any_handler_is_named() -> None:
     empty = replace(WORKER, instance="w2", handlers=[])
     (told,) = attention(replace(WELL, instances=[SCANNER, WORKER, empty]))

@@ -66,6 +66,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "S41 in-flight limit reached, delivery stops": [
         ("application/worker/test_reported_cases.py",
          "test_runs_that_hang_for_ever_give_their_slots_back_to_quick_ones"),
+        (
+            "application/test_diagnosis.py",
+            "test_a_queue_that_hands_out_nothing_more_is_told",
+        ),
     ],
     "S43 late ack from the first worker": [
         ("application/worker/test_reported_cases.py",

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from horolog.application.verify.chain import Chain, Link, shown, span
 from horolog.application.verify.ports import ScansLog, StoredEvent
+from horolog.application.verify.reading import job_named
 from horolog.application.verify.report import Evidence, Report
 from horolog.application.verify.said import Said, kept
 from horolog.domain.ids import occurrence_id
@@ -65,7 +66,7 @@ class FireTimes:
             if not ordered:
                 self._violate(f"a {state['kind']} was claimed that nobody ordered", here)
             return
-        job, fire = UUID(state["job_id"]), datetime.fromisoformat(state["fire_time"])
+        job, fire = job_named(state["job_id"]), datetime.fromisoformat(state["fire_time"])
         chain = self._chain(job, event.recorded_at)
         claimed = f"{fire.isoformat()} was claimed of job {job}"
         if event.stream != occurrence_id(job, fire):

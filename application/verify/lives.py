@@ -10,7 +10,7 @@ from uuid import UUID
 
 from horolog.application.verify.budgets import Budgets
 from horolog.application.verify.ports import ScansLog, StoredEvent
-from horolog.application.verify.reading import read_state
+from horolog.application.verify.reading import job_named, read_state
 from horolog.application.verify.report import Evidence, Report
 
 _FOLLOWS: Final = {
@@ -46,7 +46,9 @@ _LEAVES: Final = {
     "discarded": "discarded",
 }
 _ENDS: Final = frozenset({"succeeded", "dead", "skipped", "discarded"})
-_OUTCOMES: Final = frozenset({"succeeded", "failed", "snoozed", "lost", "stopped"})
+_OF_AN_ATTEMPT: Final = frozenset(
+    {"attempted", "succeeded", "failed", "snoozed", "lost", "stopped"}
+)
 
 
 class Life:
@@ -100,6 +102,20 @@ class Lives:
         return life
 
     def _check(self, event: StoredEvent, kind: str, state: dict[str, Any], life: Life) -> None:
+        attempt = state.get("attempt")
+        if kind == "claimed":
+            right = attempt == life.attempt + 1
+            right = right and (life.due is None or event.recorded_at >= life.due)
+        else:
+            right = kind not in _OF_AN_ATTEMPT or attempt == life.attempt
+        if not right or event.version != life.version + 1 or life.state not in _FOLLOWS[kind]:
+            self._complain(event, kind, state, life)
+        if kind in ("failed", "lost"):
+            here = Evidence(event.stream, event.version, event.position)
+            again = state.get("retry_at") is not None
+            self._budgets.spent(life.job, life.failures + 1, again=again, event=here)
+
+    def _complain(self, event: StoredEvent, kind: str, state: dict[str, Any], life: Life) -> None:
         here = Evidence(event.stream, event.version, event.position)
         last = Evidence(event.stream, life.version, life.last or None)
         if event.version != life.version + 1:
@@ -114,7 +130,7 @@ class Lives:
             self._report.violate(
                 3, f"attempt {state.get('attempt')} is claimed after {life.attempt}", last, here
             )
-        if kind in _OUTCOMES | {"attempted"} and state.get("attempt") != life.attempt:
+        if kind in _OF_AN_ATTEMPT and state.get("attempt") != life.attempt:
             self._report.violate(
                 3,
                 f"{event.topic} of attempt {state.get('attempt')}, where {life.attempt} is claimed",
@@ -128,9 +144,6 @@ class Lives:
                 last,
                 here,
             )
-        if kind in ("failed", "lost"):
-            again = state.get("retry_at") is not None
-            self._budgets.spent(life.job, life.failures + 1, again=again, event=here)
 
     def _count(self, kind: str, life: Life, state: dict[str, Any]) -> None:
         report = self._report
@@ -170,7 +183,7 @@ def step(life: Life, event: StoredEvent, kind: str, state: dict[str, Any]) -> No
     match kind:
         case "claimed":
             life.attempt = int(state.get("attempt") or 0)
-            life.job = UUID(state["job_id"]) if life.job is None else life.job
+            life.job = job_named(state["job_id"]) if life.job is None else life.job
         case "failed" | "lost":
             life.failures += 1
             life.due = instant(state.get("retry_at"))

@@ -1,7 +1,9 @@
 """Reading a stored state without the typed events; old topics are read as the newest shape."""
 
 import json
+from functools import lru_cache
 from typing import Any, Final, cast
+from uuid import UUID
 
 from pydantic_core import from_json
 
@@ -13,6 +15,19 @@ from horolog.domain.event import read_event, topics
 # A topic is known once the module that declares its event is imported.
 _DECLARING: Final = (alert_events, job_events, log_events, occurrence_events, partition)
 _PRESENT: Final = frozenset(topics())
+
+
+@lru_cache(maxsize=1_000)
+def parts_of(topic: str) -> tuple[str, str]:
+    """What an event is about, and what it says of it: ``("occurrence", "claimed")``."""
+    about, _, kind = topic.partition(".")
+    return about, kind.partition(".")[0]
+
+
+@lru_cache(maxsize=131_072)
+def job_named(text: str) -> UUID:
+    """The id that an event names a job by; the same ones come again and again."""
+    return UUID(text)
 
 
 def read_state(event: StoredEvent) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from horolog.application.verify.fire_times import FireTimes
 from horolog.application.verify.index import check_index
 from horolog.application.verify.lives import Lives, instant
 from horolog.application.verify.ports import ScansLog, StoredEvent
-from horolog.application.verify.reading import read_state
+from horolog.application.verify.reading import parts_of, read_state
 from horolog.application.verify.report import Evidence, Report
 from horolog.domain.orders import backfilled_id
 
@@ -61,23 +61,24 @@ class _Check:
 
     def see(self, events: Sequence[StoredEvent]) -> None:
         for event in events:
-            here = Evidence(event.stream, event.version, event.position)
             if event.position <= self.report.position:
-                self.report.violate(1, f"position {event.position} is taken twice", here)
+                self._refuse(event, f"position {event.position} is taken twice")
             self.report.position = event.position
             self.report.events += 1
             state = read_state(event)
             if state is None:
-                self.report.violate(1, f"{event.topic} cannot be read", here)
+                self._refuse(event, f"{event.topic} cannot be read")
                 continue
             try:
                 self._see(event, state)
             except (KeyError, TypeError, ValueError) as error:
-                self.report.violate(1, f"{event.topic} lacks what it must state: {error!r}", here)
+                self._refuse(event, f"{event.topic} lacks what it must state: {error!r}")
+
+    def _refuse(self, event: StoredEvent, why: str) -> None:
+        self.report.violate(1, why, Evidence(event.stream, event.version, event.position))
 
     def _see(self, event: StoredEvent, state: dict[str, Any]) -> None:
-        about, _, kind = event.topic.partition(".")
-        kind = kind.partition(".")[0]
+        about, kind = parts_of(event.topic)
         match about:
             case "occurrence":
                 if kind == "claimed":

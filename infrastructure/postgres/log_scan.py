@@ -6,6 +6,7 @@ a busy index from being cleaned up.
 """
 
 from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -17,7 +18,7 @@ from horolog.application.verify.ports import IndexedRow, LoggedJob, StoredEvent
 from horolog.domain.log_events import OccurrencesPruned
 from horolog.domain.retry import Retry
 from horolog.infrastructure.postgres.arrays import Uuids
-from horolog.infrastructure.postgres.database import Connection, Database
+from horolog.infrastructure.postgres.database import Connection, Database, Row
 from horolog.infrastructure.postgres.rebuild.rebuilds import said_of_log
 from horolog.projections.pruned import Pruned
 
@@ -78,13 +79,26 @@ class PostgresLogScan:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._page = database.sql(_PAGE)
+        self._thread = ThreadPoolExecutor(1, "verify-reads")
+        self._ahead: tuple[int, int, Future[list[Row]]] | None = None
         self._before = database.sql(_BEFORE)
         self._policies = database.sql(_POLICIES)
         self._schedules = database.sql(_SCHEDULES)
 
     def page(self, after: int, limit: int) -> list[StoredEvent]:
-        rows = self._database.query(self._page, {"after": after, "limit": limit})
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[:2] == (after, limit):
+            rows = ahead[2].result()
+        else:
+            rows = self._read(after, limit)
+        if len(rows) == limit:
+            # On its way while this one is looked at. Positions become visible in their order.
+            last: int = rows[-1][0]
+            self._ahead = (last, limit, self._thread.submit(self._read, last, limit))
         return [StoredEvent(*row) for row in rows]
+
+    def _read(self, after: int, limit: int) -> list[Row]:
+        return self._database.query(self._page, {"after": after, "limit": limit})
 
     def before(self, stream: UUID, position: int) -> list[StoredEvent]:
         return [StoredEvent(*row) for row in self._database.query(self._before, (stream, position))]

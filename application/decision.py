@@ -74,6 +74,9 @@ class Guard:
 class Decision:
     """One unit of acceptance. ``partition`` is what the fences speak about.
 
+    ``subjects`` are those of jobs that can still fire: where the key of one is destroyed, the whole
+    batch is refused. ``forgotten`` are subjects whose keys are destroyed with it.
+
     ``lanes`` are those in which each of its claims needs a slot: where one is full, the decision is
     refused and the row of its guard waits in that lane.
     """
@@ -91,6 +94,8 @@ class Decision:
     discarded: list[UUID] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
     lanes: list[Lane] = field(default_factory=list)
+    subjects: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
 
     @property
     def claims(self) -> int:
@@ -207,6 +212,8 @@ def decide_on_partition(
 
 def _write_job(decision: Decision, state: JobState) -> None:
     decision.jobs.append(job_row(state))
+    if state.definition.subject is not None and state.status in ("active", "paused"):
+        decision.subjects = (state.definition.subject,)
     _index_job(decision, state)
 
 

@@ -12,11 +12,25 @@ from typing import Final, Literal, Protocol
 from uuid import UUID
 
 from horolog.application.decision import Decision
-from horolog.domain import alert_events, job_events, log_events, occurrence_events, partition
+from horolog.domain import (
+    alert_events,
+    job_events,
+    log_events,
+    occurrence_events,
+    partition,
+    subject_events,
+)
 from horolog.domain.event import Event
 
 # A topic can be read once the module that declares its event is imported.
-_DECLARING: Final = (alert_events, job_events, log_events, occurrence_events, partition)
+_DECLARING: Final = (
+    alert_events,
+    job_events,
+    log_events,
+    occurrence_events,
+    partition,
+    subject_events,
+)
 
 Verdict = Literal["accepted", "conflict", "stale", "full"]
 """``conflict``: the guard no longer held. ``stale``: a newer leader was elected. ``full``: a lane

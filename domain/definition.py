@@ -39,7 +39,8 @@ class JobDefinition(BaseModel):
     job is, when nothing has succeeded for ``expect_success_by``. ``concurrency_key`` keeps jobs
     that share it in one partition; at most ``concurrency_limit`` of them (of the job's own runs,
     where it has no key) hold a claim or run at once, and at most ``rate_limit`` of them are claimed
-    a second.
+    a second. ``subject`` is whose data it carries: its payload, results and errors are sealed
+    (:mod:`horolog.domain.sealed`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,6 +65,7 @@ class JobDefinition(BaseModel):
     concurrency_limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
     rate_limit: Annotated[float, Field(ge=0.0001, le=100_000, allow_inf_nan=False)] | None = None
     owner: Annotated[str, Field(max_length=256)] | None = None
+    subject: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     labels: dict[str, str] = Field(default_factory=dict)
 
     def parsed_schedule(self) -> Schedule:

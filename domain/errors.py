@@ -5,11 +5,13 @@
     ├── InvalidPayload       a payload that is not JSON, too large, or not what the handler takes
     ├── InvalidPolicy        a retry, overlap, catch-up, queue or limit that makes no sense
     ├── InvalidSetting       a setting or a connection string that cannot be used
+    │   └── NoMasterKey      the master key that a subject's key is wrapped with is not at hand
     ├── UnknownJob           no job has this id or key
     ├── UnknownOccurrence    no occurrence has this id
     ├── KeyConflict          the key belongs to a job with another definition
     ├── VersionConflict      somebody else changed it first
     ├── NotAllowed           the state does not permit the command
+    │   └── SubjectForgotten     the subject was forgotten, and nothing of it comes back
     ├── StaleFence           a newer leader was elected for the partition
     ├── UnreadableEvent      an event in the log that this release cannot read
     │   └── ProjectionStopped    a rebuild has met an event that it cannot apply
@@ -43,6 +45,13 @@ class InvalidSetting(HorologError, ValueError):
     """A setting, an environment variable or a connection string that cannot be used."""
 
 
+class NoMasterKey(InvalidSetting):
+    """A subject's key is wrapped with a master key that is not among the settings; nothing is lost.
+
+    With the right one in ``HOROLOG_MASTER_KEY`` or ``HOROLOG_MASTER_KEY_FILE`` it can be read.
+    """
+
+
 class UnknownJob(HorologError, LookupError):
     """No job has this id or key in this namespace."""
 
@@ -70,6 +79,10 @@ class VersionConflict(HorologError):
 
 class NotAllowed(HorologError):
     """The state of the job or the occurrence does not permit this command."""
+
+
+class SubjectForgotten(NotAllowed):
+    """The subject was forgotten: its key is destroyed, and no job can carry data of it again."""
 
 
 class StaleFence(HorologError):

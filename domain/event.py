@@ -97,5 +97,15 @@ def read_event(topic: str, state: bytes, *, where: str = "") -> Event:
         raise UnreadableEvent(f"event {where or '?'} has topic {topic!r}: {known}") from None
     except (ValidationError, ValueError) as error:
         raise UnreadableEvent(
-            f"event {where or '?'} ({topic}) has an unreadable state: {error}"
+            f"event {where or '?'} ({topic}) has an unreadable state: {unreadable(error)}"
         ) from error
+
+
+def unreadable(error: Exception) -> str:
+    """What is wrong with a state, without what it states: that may be somebody's payload."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{'.'.join(str(part) for part in one['loc']) or 'it'}: {one['msg']}" for one in found[:5]
+    )

@@ -55,6 +55,12 @@ def log_stream(namespace: str) -> UUID:
     return _versioned(int.from_bytes(digest))
 
 
+def subject_stream(namespace: str, subject: str) -> UUID:
+    """The stream that says that a subject was forgotten: once for each."""
+    digest = blake2b(f"{namespace}\0{subject}".encode(), digest_size=16, person=b"horolog-subject")
+    return _versioned(int.from_bytes(digest.digest()))
+
+
 def deadline_stream(late: UUID, deadline: str, due: datetime) -> UUID:
     """The stream that says that a run, or a job, has missed a deadline: once for each."""
     seed = late.bytes + f"{deadline}\0{(due - EPOCH) // timedelta(microseconds=1)}".encode()

@@ -39,7 +39,7 @@ from horolog.domain.schedule import Once, Schedule, tzdata_version
 
 JobStatus = Literal["active", "paused", "completed", "cancelled"]
 
-POLICIES = frozenset(JobDefinition.model_fields) - {"name", "schedule", "payload"}
+POLICIES = frozenset(JobDefinition.model_fields) - {"name", "schedule", "payload", "subject"}
 """The fields of a definition that ``update`` may change one by one."""
 
 

@@ -85,9 +85,15 @@ class AsyncScheduler:
         actor: str | None = None,
         home: str | None = None,
         settings: Settings | None = None,
+        reveal: bool = False,
     ) -> None:
         self.scheduler = Scheduler(
-            database_url, namespace=namespace, actor=actor, home=home, settings=settings
+            database_url,
+            namespace=namespace,
+            actor=actor,
+            home=home,
+            settings=settings,
+            reveal=reveal,
         )
         self._threads: ThreadPoolExecutor | None = None
 
@@ -144,6 +150,7 @@ class AsyncScheduler:
     statistics = _lifted(Scheduler.statistics)
     position = _lifted(Scheduler.position)
     log = _lifted(Scheduler.log)
+    forget = _lifted(Scheduler.forget)
     limit_queue = _lifted(Scheduler.limit_queue)
     limited_queues = _lifted(Scheduler.limited_queues)
     set_alert = _lifted(Scheduler.set_alert)
@@ -218,10 +225,14 @@ class AsyncScheduler:
         loop = asyncio.get_running_loop()
         thread = ThreadPoolExecutor(1, thread_name_prefix="horolog-follow")
         follower = await self.run(lambda: self.scheduler.follower(after, topics=topics))
+
+        def page() -> list[LoggedEvent]:
+            return self.scheduler.read_out([LoggedEvent.of(one) for one in follower.page()])
+
         try:
             while True:
-                for recorded in await loop.run_in_executor(thread, follower.page):
-                    yield LoggedEvent.of(recorded)
+                for told in await loop.run_in_executor(thread, page):
+                    yield told
         finally:
             # Behind the page that the thread may still wait for, and not waited for here.
             thread.submit(follower.close)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import cast, get_args
+from typing import TypeVar, cast, get_args
 from uuid import UUID
 
 from horolog.application.answers.change import Change
@@ -45,6 +45,7 @@ from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurre
 from horolog.interface.wiring import Client
 
 Folder = str | os.PathLike[str]
+T = TypeVar("T")
 Label = str | tuple[str, str] | Mapping[str, str]
 
 
@@ -59,7 +60,8 @@ class Questions:
         """
         client = self._connected()
         job = asking.find_job(client.context, job_id, as_uuid(job_id))
-        return changes(client.audit, client.past, job.id, after=chosen_place(after), limit=limit)
+        page = changes(client.audit, client.past, job.id, after=chosen_place(after), limit=limit)
+        return self.read_out(page)
 
     def explain(self, occurrence_id: Identifier, *, archive: Folder | None = None) -> Explanation:
         """The causal story of an occurrence, from the job's registration to its outcome.
@@ -74,9 +76,10 @@ class Questions:
             log, audit = client.log, client.audit
             namespace = client.context.namespace
             if life and (story := archived_explanation(life, log, audit, namespace)):
-                return story
+                return self.read_out(story)
         found = asking.find_occurrence(client.occurrences, identity)
-        return Explaining(client.log, client.audit, client.context.namespace).explain(found)
+        explaining = Explaining(client.log, client.audit, client.context.namespace)
+        return self.read_out(explaining.explain(found))
 
     def due_at(
         self,
@@ -153,11 +156,11 @@ class Questions:
         behind = None if after is None else occurrence_uuid(after)
         found = client.audit.executions(wanted, after=behind, limit=limit)
         if archive is None:
-            return found
+            return self.read_out(found)
         folder = ArchiveFolder(Path(archive))
         states = client.context.states
         past = archived_executions(folder, states, wanted, after=behind, limit=limit)
-        return merged(found, past, limit)
+        return self.read_out(merged(found, past, limit))
 
     def skips(
         self,
@@ -226,6 +229,9 @@ class Questions:
             after=after,
             limit=limit,
         )
+
+    def read_out(self, answer: T) -> T:
+        raise NotImplementedError
 
     def _connected(self) -> Client:
         raise NotImplementedError

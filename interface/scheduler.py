@@ -42,6 +42,10 @@ from horolog.application.commands.correcting import Correcting, correct
 from horolog.application.commands.job_spec import JobSpec, Policies
 from horolog.application.inbox.commands import Commands
 from horolog.application.inbox.giving import Giver, Giving
+from horolog.application.privacy import forgetting
+from horolog.application.privacy.forgetting import Forgetting
+from horolog.application.privacy.ports import NoKeyring
+from horolog.application.privacy.reading_out import ReadingOut
 from horolog.application.queries import asking
 from horolog.application.queries.archives import archived_history
 from horolog.application.queries.following import Follower, follow
@@ -93,6 +97,8 @@ class Scheduler(Questions):
     ``database_url`` defaults to ``HOROLOG_DATABASE_URL``, then to the embedded server of ``horolog
     dev``; ``namespace`` to ``HOROLOG_NAMESPACE`` or "horolog"; ``actor``, the name that the events
     carry, to user@host. Nothing connects before the first call (entering ``with`` is one).
+    ``reveal`` has the answers show the data of subjects, which needs the master key; without it
+    they say that there is some.
 
     Every method may raise ``StoreUnavailable`` (Postgres is away: nothing was changed, or the
     answer of the change was lost and the same call with the same key is safe), ``SchemaMissing``
@@ -112,7 +118,9 @@ class Scheduler(Questions):
         actor: str | None = None,
         home: str | None = None,
         settings: Settings | None = None,
+        reveal: bool = False,
     ) -> None:
+        self.reveal = reveal
         self.settings = settings or Settings.read(
             database_url, namespace=namespace, actor=actor, home=home
         )
@@ -142,7 +150,8 @@ class Scheduler(Questions):
         """The same, on the same connections, for somebody else: ``actor`` is who the events say
         did it. For programs that act for many people; closing it closes nothing."""
         client = self._connected()
-        other = Scheduler(settings=replace(self.settings, actor=storable(actor, MAX_ACTOR)))
+        settings = replace(self.settings, actor=storable(actor, MAX_ACTOR))
+        other = Scheduler(settings=settings, reveal=self.reveal)
         context = replace(client.context, actor=other.settings.actor)
         other._client = replace(client, context=context, close=_nothing)
         return other
@@ -174,6 +183,7 @@ class Scheduler(Questions):
         finish_within: float | None = None,
         expect_success_by: float | None = None,
         owner: str | None = None,
+        subject: str | None = None,
         labels: Mapping[str, str] | None = None,
         reason: str | None = None,
         replace: bool = False,
@@ -186,7 +196,8 @@ class Scheduler(Questions):
         same definition is the same job and leaves no event, another one raises ``KeyConflict``
         unless ``replace=True``, which changes the job where it differs.
 
-        Raises ``InvalidSchedule``, ``InvalidPayload``, ``InvalidPolicy`` and ``KeyConflict``.
+        Raises ``InvalidSchedule``, ``InvalidPayload``, ``InvalidPolicy`` and ``KeyConflict``; with
+        a ``subject`` also ``NoMasterKey`` and ``SubjectForgotten``.
         """
         spec = JobSpec(
             name,
@@ -210,13 +221,14 @@ class Scheduler(Questions):
             finish_within=finish_within,
             expect_success_by=expect_success_by,
             owner=owner,
+            subject=subject,
             labels=labels,
             reason=reason,
             replace=replace,
         )
         if connection is not None:
             return self._within(connection, self._giving.register(spec), Job.of)
-        return Job.of(registering.register(self._context, spec))
+        return self.read_out(Job.of(registering.register(self._context, spec)))
 
     def register_many(self, specs: Iterable[JobSpec], *, batch: int = 1000) -> Iterator[Job]:
         """Registers jobs as the iterator is read, ``batch`` (1 to 10,000) in one transaction.
@@ -225,7 +237,7 @@ class Scheduler(Questions):
         batch is written; the batches before it stay.
         """
         for state in registering_many.register_many(self._context, specs, batch=batch):
-            yield Job.of(state)
+            yield self.read_out(Job.of(state))
 
     @traced
     def reschedule(
@@ -247,13 +259,15 @@ class Scheduler(Questions):
                 job_uuid(job_id), schedule, expected_version=expected_version, reason=reason
             )
             return self._within(connection, giving, Job.of)
-        return Job.of(
-            changing.reschedule(
-                self._context,
-                job_uuid(job_id),
-                schedule,
-                expected_version=expected_version,
-                reason=reason,
+        return self.read_out(
+            Job.of(
+                changing.reschedule(
+                    self._context,
+                    job_uuid(job_id),
+                    schedule,
+                    expected_version=expected_version,
+                    reason=reason,
+                )
             )
         )
 
@@ -282,14 +296,16 @@ class Scheduler(Questions):
                 reason=reason,
             )
             return self._within(connection, giving, Job.of)
-        return Job.of(
-            changing.update(
-                self._context,
-                job_uuid(job_id),
-                payload=payload,
-                policies=policies,
-                expected_version=expected_version,
-                reason=reason,
+        return self.read_out(
+            Job.of(
+                changing.update(
+                    self._context,
+                    job_uuid(job_id),
+                    payload=payload,
+                    policies=policies,
+                    expected_version=expected_version,
+                    reason=reason,
+                )
             )
         )
 
@@ -311,9 +327,14 @@ class Scheduler(Questions):
                 job_uuid(job_id), expected_version=expected_version, reason=reason
             )
             return self._within(connection, giving, Job.of)
-        return Job.of(
-            changing.pause(
-                self._context, job_uuid(job_id), expected_version=expected_version, reason=reason
+        return self.read_out(
+            Job.of(
+                changing.pause(
+                    self._context,
+                    job_uuid(job_id),
+                    expected_version=expected_version,
+                    reason=reason,
+                )
             )
         )
 
@@ -341,13 +362,15 @@ class Scheduler(Questions):
                 reason=reason,
             )
             return self._within(connection, giving, Job.of)
-        return Job.of(
-            changing.resume(
-                self._context,
-                job_uuid(job_id),
-                catch_up=catch_up,
-                expected_version=expected_version,
-                reason=reason,
+        return self.read_out(
+            Job.of(
+                changing.resume(
+                    self._context,
+                    job_uuid(job_id),
+                    catch_up=catch_up,
+                    expected_version=expected_version,
+                    reason=reason,
+                )
             )
         )
 
@@ -370,9 +393,14 @@ class Scheduler(Questions):
                 job_uuid(job_id), expected_version=expected_version, reason=reason
             )
             return self._within(connection, giving, Job.of)
-        return Job.of(
-            changing.cancel(
-                self._context, job_uuid(job_id), expected_version=expected_version, reason=reason
+        return self.read_out(
+            Job.of(
+                changing.cancel(
+                    self._context,
+                    job_uuid(job_id),
+                    expected_version=expected_version,
+                    reason=reason,
+                )
             )
         )
 
@@ -386,7 +414,8 @@ class Scheduler(Questions):
         nothing. Raises ``UnknownOccurrence``, ``NotAllowed`` for a run that has ended otherwise.
         """
         identity = occurrence_uuid(occurrence_id)
-        return Occurrence.of(cancelling.cancel_occurrence(self._context, identity, reason=reason))
+        state = cancelling.cancel_occurrence(self._context, identity, reason=reason)
+        return self.read_out(Occurrence.of(state))
 
     @traced
     def trigger(
@@ -493,7 +522,7 @@ class Scheduler(Questions):
         """
         if within is not None and not prune:
             raise InvalidPolicy("within= says what prune=True may cancel: give both")
-        return applying.apply(
+        difference = applying.apply(
             self._context,
             self._connected().jobs,
             specs,
@@ -501,6 +530,7 @@ class Scheduler(Questions):
             dry_run=dry_run,
             reason=reason,
         )
+        return self.read_out(difference)
 
     def zone_corrections(
         self,
@@ -539,9 +569,10 @@ class Scheduler(Questions):
         client = self._connected()
         state = asking.find_job(client.context, id_or_key, as_uuid(id_or_key))
         if as_of is None:
-            return Job.of(state)
+            return self.read_out(Job.of(state))
         moment = past_moment("as_of", as_of)
-        return Job.of(asking.then(job_at(client.past, state.id, moment), id_or_key, moment))
+        then = asking.then(job_at(client.past, state.id, moment), id_or_key, moment)
+        return self.read_out(Job.of(then))
 
     def jobs(
         self,
@@ -549,6 +580,7 @@ class Scheduler(Questions):
         status: JobStatus | None = None,
         name: str | None = None,
         label: str | tuple[str, str] | Mapping[str, str] | None = None,
+        subject: str | None = None,
         as_of: datetime | None = None,
         after: Identifier | None = None,
         limit: int = DEFAULT_LIMIT,
@@ -558,14 +590,19 @@ class Scheduler(Questions):
         ``label`` is "name=value", a name alone, or one pair. ``limit`` is from 1 to 10,000. With
         ``as_of`` (aware) the jobs are, and are chosen, as they were then, folded from the log.
         """
-        wanted = JobFilter(chosen_status(status), chosen_text("name", name), chosen_label(label))
+        wanted = JobFilter(
+            chosen_status(status),
+            chosen_text("name", name),
+            chosen_label(label),
+            chosen_text("subject", subject),
+        )
         behind = None if after is None else job_uuid(after)
         if as_of is None:
             page = self._connected().jobs.jobs(wanted, after=behind, limit=checked_limit(limit))
         else:
             moment, past = past_moment("as_of", as_of), self._connected().past
             page = jobs_at(past, wanted, moment, after=behind, limit=checked_limit(limit))
-        return [Job.of(state) for state in page]
+        return self.read_out([Job.of(state) for state in page])
 
     def upcoming(self, job_id: Identifier, n: int = 10) -> list[FireTime]:
         """The next ``n`` (1 to 10,000) fire times of a job, fewer where its schedule ends before.
@@ -586,7 +623,8 @@ class Scheduler(Questions):
 
     def occurrence(self, occurrence_id: Identifier) -> Occurrence:
         """The occurrence as it is now; raises ``UnknownOccurrence``."""
-        return asking.find_occurrence(self._connected().occurrences, occurrence_uuid(occurrence_id))
+        occurrences, identity = self._connected().occurrences, occurrence_uuid(occurrence_id)
+        return self.read_out(asking.find_occurrence(occurrences, identity))
 
     def occurrences(
         self,
@@ -610,12 +648,13 @@ class Scheduler(Questions):
             chosen_time("since", since),
             chosen_time("until", until),
         )
-        return self._connected().occurrences.occurrences(
+        page = self._connected().occurrences.occurrences(
             wanted,
             after=None if after is None else occurrence_uuid(after),
             limit=checked_limit(limit),
             newest_first=newest_first,
         )
+        return self.read_out(page)
 
     def history(
         self,
@@ -638,9 +677,10 @@ class Scheduler(Questions):
         place = chosen_place(after)
         found = asking.history(client.log, stream, after=place, limit=limit)
         if found or archive is None or client.log.stream(stream, limit=1):
-            return found
+            return self.read_out(found)
         life = ArchiveFolder(Path(archive)).life(stream)
-        return [] if life is None else archived_history(life, after=place, limit=limit)
+        past = [] if life is None else archived_history(life, after=place, limit=limit)
+        return self.read_out(past)
 
     def log(
         self,
@@ -657,7 +697,7 @@ class Scheduler(Questions):
         wanted = asking.checked_topics(topics)
         log = self._connected().log
         page = log.log(after=chosen_place(after), topics=wanted, limit=checked_limit(limit))
-        return [LoggedEvent.of(recorded) for recorded in page]
+        return self.read_out([LoggedEvent.of(recorded) for recorded in page])
 
     def position(self) -> int:
         """The position that the log has reached: ``follow(after=position())`` is what comes now."""
@@ -672,13 +712,29 @@ class Scheduler(Questions):
         generator, or leave the loop, to end it.
         """
         for recorded in follow(self.follower(after, topics=topics)):
-            yield LoggedEvent.of(recorded)
+            yield self.read_out(LoggedEvent.of(recorded))
 
     def follower(self, after: int = 0, *, topics: Sequence[str] | str | None = None) -> Follower:
         """What ``follow`` reads from, for callers that have more to do while they wait."""
         wanted = asking.checked_topics(topics)
         client = self._connected()
         return Follower(client.log, client.news(), after=chosen_place(after), topics=wanted)
+
+    # Subjects
+
+    def forget(self, subject: str, *, reason: str | None = None) -> Forgetting:
+        """Erases the data of a subject: destroys its key and cancels its jobs, for good.
+
+        When this returns, nobody can read its payloads, results and error messages any more, in the
+        log or anywhere else; no run of it begins, those that ran were asked to stop; its dead
+        letters are discarded; and no job of the subject can be registered again. Forgetting again
+        does what is left, if anything is. Needs no master key. Raises ``InvalidPolicy`` for what
+        can be no subject. What backups still hold: docs/privacy.md.
+        """
+        client = self._connected()
+        return forgetting.forget(
+            client.context, client.log, client.jobs, client.occurrences, subject, reason=reason
+        )
 
     # Queues
 
@@ -782,7 +838,7 @@ class Scheduler(Questions):
             after=None if after is None else occurrence_uuid(after),
             limit=checked_limit(limit),
         )
-        return list(page)
+        return self.read_out(list(page))
 
     def replay(self, occurrence_id: Identifier, *, reason: str | None = None) -> Occurrence:
         """Tries a dead letter again, at once, under the same key, with a fresh budget of attempts.
@@ -791,7 +847,8 @@ class Scheduler(Questions):
         cancelled.
         """
         identity = occurrence_uuid(occurrence_id)
-        return Occurrence.of(dead_letters.replay(self._context, identity, reason=reason))
+        state = dead_letters.replay(self._context, identity, reason=reason)
+        return self.read_out(Occurrence.of(state))
 
     def discard(self, occurrence_id: Identifier, *, reason: str | None = None) -> Occurrence:
         """Closes a dead letter for good; discarding it again changes nothing.
@@ -828,6 +885,11 @@ class Scheduler(Questions):
             reason=reason,
         )
 
+    def read_out(self, answer: Answer) -> Answer:
+        """An answer that was not read out yet, such as an event of :meth:`follower`: what is sealed
+        in it shown as such, as erased, or revealed."""
+        return ReadingOut(self._connected().context.keyring, reveal=self.reveal)(answer)
+
     @property
     def _context(self) -> Context:
         return self._connected().context
@@ -843,12 +905,17 @@ class Scheduler(Questions):
     def _within(
         self, connection: object, giving: Giving, answer: Callable[[Any], Answer]
     ) -> Answer:
-        """The answer to a command that is given in the transaction of ``connection``."""
+        """The answer to a command that is given in the transaction of ``connection``. What is
+        sealed in it is shown as such: nothing is asked on another connection meanwhile."""
+
+        def read_out(outcome: Any) -> Answer:
+            return ReadingOut(NoKeyring(), reveal=False)(answer(outcome))
+
         if isinstance(connection, AsyncTransaction):
-            return cast("Answer", connection.later(self.settings.namespace, giving, answer))
+            return cast("Answer", connection.later(self.settings.namespace, giving, read_out))
         from horolog.infrastructure.clients_transaction import give
 
-        return answer(give(connection, self.settings.namespace, giving))
+        return read_out(give(connection, self.settings.namespace, giving))
 
     def _connected(self) -> Client:
         with self._lock:

@@ -9,13 +9,16 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
 from horolog.domain.errors import InvalidSetting, QueueUnavailable, StoreUnavailable
 from horolog.domain.text import storable
+
+if TYPE_CHECKING:
+    from horolog.infrastructure.privacy.master_keys import MasterKeys
 
 DEFAULT_HOME: Final = ".horolog"
 DEFAULT_NAMESPACE: Final = "horolog"
@@ -36,7 +39,8 @@ class Settings:
     ``given_database_url`` and ``given_nats_url`` are what was stated; ``database_url()`` and
     ``nats_url()`` also look for embedded servers. ``home`` is where those keep their data.
     ``namespace`` is a Postgres schema and a NATS subject prefix. ``actor`` is who the events say
-    did it.
+    did it. ``given_master_keys`` and ``master_key_file`` lead to what encrypts the keys of
+    subjects; both are read when one is first needed.
     """
 
     given_database_url: str | None
@@ -44,6 +48,8 @@ class Settings:
     home: Path
     namespace: str
     actor: str
+    given_master_keys: str | None = field(default=None, repr=False)
+    master_key_file: Path | None = None
 
     @classmethod
     def read(
@@ -67,7 +73,35 @@ class Settings:
             Path(home or env.get("HOROLOG_HOME") or DEFAULT_HOME).expanduser(),
             _namespace(namespace or env.get("HOROLOG_NAMESPACE") or DEFAULT_NAMESPACE),
             storable(actor or _user_at_host(), MAX_ACTOR),
+            env.get("HOROLOG_MASTER_KEY") or None,
+            Path(file).expanduser() if (file := env.get("HOROLOG_MASTER_KEY_FILE")) else None,
         )
+
+    def __repr__(self) -> str:
+        return (
+            f"Settings(database_url={_shown(self.given_database_url)},"
+            f" nats_url={_shown(self.given_nats_url)}, home={str(self.home)!r},"
+            f" namespace={self.namespace!r}, actor={self.actor!r})"
+        )
+
+    def master_keys(self) -> "MasterKeys":
+        """What encrypts the keys of subjects: of both settings, the environment's first.
+
+        None of it is no error before something needs it. Raises ``InvalidSetting`` for what is no
+        master key and for a file that cannot be read.
+        """
+        from horolog.infrastructure.privacy.master_keys import MasterKeys
+
+        stated = self.given_master_keys or ""
+        if self.master_key_file is not None:
+            try:
+                stated = f"{stated}\n{self.master_key_file.read_text()}"
+            except (OSError, UnicodeDecodeError) as error:
+                raise InvalidSetting(
+                    f"HOROLOG_MASTER_KEY_FILE={self.master_key_file}: it cannot be read:"
+                    f" {type(error).__name__}"
+                ) from None
+        return MasterKeys.read(stated)
 
     def database_url(self) -> str:
         """The Postgres that was stated, or the embedded one of the home if it runs.
@@ -148,6 +182,10 @@ def without_password(url: str) -> str:
     """The URL as it may be shown: what stands between ``:`` and ``@`` is hidden."""
     shown = re.sub(r"(//[^/@:]*):.*@", r"\1:***@", url)
     return re.sub(r"(?i)(password=)[^&\s]+", r"\1***", shown)
+
+
+def _shown(url: str | None) -> str:
+    return "None" if url is None else repr(without_password(url))
 
 
 def _namespace(namespace: str) -> str:

@@ -44,6 +44,7 @@ from horolog.infrastructure.simulated.past import SimulatedPast
 from horolog.infrastructure.simulated.queue_limits import SimulatedQueueLimits
 from horolog.infrastructure.simulated.results import SimulatedResults
 from horolog.infrastructure.simulated.states import SimulatedStates
+from horolog.infrastructure.simulated.subjects import SimulatedKeyring
 from horolog.interface.scheduler import Answer, Scheduler
 from horolog.interface.settings import Settings
 from horolog.interface.wiring import Client
@@ -76,18 +77,21 @@ class SimulatedScheduler(Scheduler):
         namespace: str = "simulated",
         actor: str = "simulated",
         seed: int = 0,
+        reveal: bool = False,
     ) -> None:
-        super().__init__(settings=Settings(None, None, Path(), namespace, actor))
+        super().__init__(settings=Settings(None, None, Path(), namespace, actor), reveal=reveal)
         self._time = Passing(_aware("start", start))
         self._memory = SimulatedLog(self._time.now, namespace=namespace, partitions=PARTITIONS)
+        self._keyring = SimulatedKeyring(self._memory.tables, namespace)
         self._performing = Performing(
             self._memory,
-            SimulatedResults(self._memory),
+            SimulatedResults(self._memory, self._keyring),
             SimulatedStates(self._memory),
             worker,
             now=self._time.now,
             takes=takes or {},
             connect=connect,
+            keyring=self._keyring,
         )
         leading = Leading(
             self._memory,
@@ -178,6 +182,7 @@ class SimulatedScheduler(Scheduler):
             namespace=self.settings.namespace,
             partitions=PARTITIONS,
             actor=self.settings.actor,
+            keyring=self._keyring,
         )
         return Client(
             context,

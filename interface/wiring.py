@@ -14,6 +14,7 @@ from horolog.application.commands.limiting_queues import LimitsQueues
 from horolog.application.commands.triggering import FindsTriggers
 from horolog.application.inbox.draining import Draining
 from horolog.application.log import ReadsLog
+from horolog.application.privacy.ports import Keyring
 from horolog.application.queries.audit_ports import Audits
 from horolog.application.queries.past_ports import ReadsPast
 from horolog.application.queries.ports import (
@@ -41,6 +42,8 @@ from horolog.infrastructure.postgres.queries_jobs import PostgresJobList
 from horolog.infrastructure.postgres.queries_occurrences import PostgresOccurrenceList
 from horolog.infrastructure.postgres.queue_limits import PostgresQueueLimits
 from horolog.infrastructure.postgres.states import PostgresStates
+from horolog.infrastructure.postgres.subject_keys import PostgresSubjectKeys
+from horolog.infrastructure.privacy.keyring import CachedKeyring
 from horolog.interface.settings import Settings
 from horolog.interface.tracing import current_traceparent
 
@@ -85,6 +88,12 @@ class Client:
     close: Callable[[], None]
 
 
+def keyring_of(settings: Settings, database: Database) -> Keyring:
+    """The keys of the namespace's subjects; the master key is read when one is first needed."""
+    store = PostgresSubjectKeys(database)
+    return CachedKeyring(store, settings.master_keys, settings.namespace)
+
+
 def connect(settings: Settings) -> Client:
     """A client of the namespace.
 
@@ -108,6 +117,7 @@ def connect(settings: Settings) -> Client:
         actor=settings.actor,
         traceparent=current_traceparent,
         settle=draining(database, states, settings.actor, partitions).settle,
+        keyring=keyring_of(settings, database),
     )
     return Client(
         context,

@@ -95,6 +95,7 @@ async def run_until_signalled(
             namespace=settings.namespace,
             stop=stop,
             monitor=monitor,
+            masters=settings.master_keys,
         )
 
 

@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from horolog.domain import alert_events, job_events, log_events
+from horolog.domain import alert_events, job_events, log_events, subject_events
 from horolog.domain.errors import UnreadableEvent
-from horolog.domain.event import read_event
+from horolog.domain.event import read_event, unreadable
 from horolog.domain.job_events import JobEvent
 from horolog.domain.occurrence_events import Attempted, Claimed, OccurrenceEvent, Succeeded
 from horolog.domain.partition import Elected, Released
@@ -37,7 +37,7 @@ from horolog.projections.fold_occurrences import OccurrenceFold
 from horolog.projections.pruned import Pruned
 
 # A topic can be read once the module that declares its event is imported.
-_DECLARING: Final = (alert_events, job_events, log_events)
+_DECLARING: Final = (alert_events, job_events, log_events, subject_events)
 
 # The three of every ordinary run, past the look-up in the registry.
 _READERS: Final = {
@@ -107,7 +107,7 @@ class _Window:
             reader = _READERS.get(topic)
             event = read_event(topic, state) if reader is None else reader(state)
         except (ValueError, UnreadableEvent) as error:
-            raise stopped(position, stream, version or 1, topic, str(error)) from error
+            raise stopped(position, stream, version or 1, topic, unreadable(error)) from error
         entry = (position, at, version, event)
         if version == BEGAN_AND_ENDED:
             self._passed(stream, entry)

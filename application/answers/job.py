@@ -18,7 +18,9 @@ class Job:
     """A job at ``version``, the number of its own events so far.
 
     ``next_run`` is its next fire time (UTC, before jitter), ``None`` while it is paused and after
-    its end. ``payload`` is JSON, with references as ``{"$ref": "cards/42"}``. ``timeout`` and
+    its end. ``payload`` is JSON, with references as ``{"$ref": "cards/42"}``; that of a job
+    with a ``subject`` reads ``{"$sealed": true}``, or ``{"$erased": true}`` once the subject is
+    forgotten, unless the scheduler was told to ``reveal`` it. ``timeout`` and
     ``catch_up_window`` are seconds. ``fires`` counts the fire times that the schedule has used up.
     """
 
@@ -47,6 +49,7 @@ class Job:
     finish_within: float | None
     expect_success_by: float | None
     owner: str | None
+    subject: str | None
     labels: Mapping[str, str]
     partition: int
     fires: int
@@ -80,6 +83,7 @@ class Job:
             finish_within=definition.finish_within,
             expect_success_by=definition.expect_success_by,
             owner=definition.owner,
+            subject=definition.subject,
             labels=definition.labels,
             partition=state.partition,
             fires=state.fires,

@@ -124,7 +124,7 @@ def _compare(
             f"the key {spec.key!r} is that of job {job_id}, which was cancelled and does not come"
             " back: declare the job under another key"
         )
-    wanted = define(spec, job_id, context.clock.now())
+    wanted = define(spec, job_id, context.clock.now(), context.keyring, present.definition)
     stated = checked_schedule(spec.schedule).to_json()
     names = differing_fields(present.definition, wanted, stated)
     if not names:

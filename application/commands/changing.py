@@ -17,6 +17,7 @@ from horolog.application.commands.defining import (
     checked_schedule,
 )
 from horolog.application.decision import add_to_occurrence, decide_on_job, decide_on_occurrence
+from horolog.application.privacy.payloads import sealed_payload
 from horolog.domain.errors import UnknownJob
 from horolog.domain.job import (
     JobState,
@@ -74,7 +75,11 @@ def update(
     new_policies = checked_policies(policies)
 
     def decide(job: JobState) -> list[JobEvent]:
-        return decide_update(job, payload=new_payload, policies=new_policies, origin=origin)
+        subject, wanted = job.definition.subject, new_payload
+        if subject is not None and wanted is not None and job.status != "cancelled":
+            present = job.definition.payload
+            wanted = sealed_payload(context.keyring, subject, job.id, wanted, present)
+        return decide_update(job, payload=wanted, policies=new_policies, origin=origin)
 
     return change(context, job_id, decide, expected_version, recalled(context))
 

@@ -5,13 +5,14 @@ another hour than it says.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
 from horolog.application.decision import Decision
 from horolog.application.log import Appended, AppendsToLog
+from horolog.application.privacy.ports import Keyring, NoKeyring
 from horolog.application.states import ReadsStates
 from horolog.domain.errors import VersionConflict
 from horolog.domain.ids import partition_of
@@ -47,6 +48,7 @@ class Context:
     ``correlation`` is that of a command which was given earlier, in the inbox. ``traceparent`` is
     the client's present span. ``settle`` has what the inbox holds of a job carried out; whether
     that was anything.
+    ``keyring`` has the keys of subjects; without one, data of a subject is refused.
     """
 
     log: AppendsToLog
@@ -59,6 +61,7 @@ class Context:
     correlation: UUID | None = None
     traceparent: Callable[[], str | None] = _untraced
     settle: Callable[[UUID], bool] | None = None
+    keyring: Keyring = field(default_factory=NoKeyring)
 
     def origin(self, reason: str | None) -> Origin:
         """Who asks, why, and a correlation that joins the events of this one command."""

@@ -9,11 +9,14 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from horolog.application.commands.job_spec import JobSpec
+from horolog.application.privacy.payloads import checked_subject, sealed_payload
+from horolog.application.privacy.ports import Keyring, NoKeyring
 from horolog.domain.definition import MAX_PAYLOAD_BYTES, JobDefinition
 from horolog.domain.errors import InvalidPayload, InvalidPolicy, InvalidSchedule
 from horolog.domain.reference import payload_to_json
 from horolog.domain.schedule import Schedule
 from horolog.domain.schedule.window import WindowedSchedule
+from horolog.domain.sealed import RESERVED
 from horolog.domain.text import is_storable
 
 MAX_KEY_LENGTH = 512
@@ -21,17 +24,27 @@ MAX_LABELS = 64
 MAX_LABEL_LENGTH = 256
 
 
-def define(spec: JobSpec, job_id: UUID, now: datetime) -> JobDefinition:
+def define(
+    spec: JobSpec,
+    job_id: UUID,
+    now: datetime,
+    keyring: Keyring | None = None,
+    present: JobDefinition | None = None,
+) -> JobDefinition:
     """The definition that the log keeps: schedule anchored, payload as JSON, policies checked.
 
-    Raises ``InvalidSchedule``, ``InvalidPayload`` or ``InvalidPolicy``.
+    The payload of a job with a subject is sealed, if it is not what ``present`` says already.
+    Raises ``InvalidSchedule``, ``InvalidPayload`` or ``InvalidPolicy``; for a subject, what sealing
+    raises.
     """
     schedule = checked_schedule(spec.schedule).anchored(now, str(job_id))
+    payload = checked_payload(spec.payload)
+    subject = checked_subject(spec.subject)
     try:
-        return JobDefinition.of(
+        definition = JobDefinition.of(
             schedule,
             name=spec.name,
-            payload=checked_payload(spec.payload),
+            payload=payload,
             queue=spec.queue,
             priority=spec.priority,
             retry=spec.retry,
@@ -49,10 +62,17 @@ def define(spec: JobSpec, job_id: UUID, now: datetime) -> JobDefinition:
             finish_within=spec.finish_within,
             expect_success_by=spec.expect_success_by,
             owner=_text("owner", spec.owner),
+            subject=subject,
             labels=checked_labels(spec.labels),
         )
     except ValidationError as error:
         raise refused_policy(error) from None
+    if subject is None:
+        return definition
+    # Last, when nothing is left to refuse: a subject's first value makes its key.
+    kept = None if present is None or present.subject != subject else present.payload
+    sealed = sealed_payload(keyring or NoKeyring(), subject, job_id, payload, kept)
+    return definition.model_copy(update={"payload": sealed})
 
 
 def checked_schedule(schedule: object) -> Schedule:
@@ -72,6 +92,11 @@ def checked_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
     if payload is None:
         return {}
     checked = payload_to_json(payload)
+    if reserved := RESERVED & checked.keys():
+        raise InvalidPayload(
+            f"the payload has the name {min(reserved)!r}, which encrypted payloads have for"
+            " themselves: give it another name"
+        )
     encoded = to_json(checked)
     size = len(encoded)
     try:

@@ -53,8 +53,10 @@ class JobSpec:
     again ("retry"), or a person decides ("dead_letter"). ``start_within`` and ``finish_within`` are
     deadlines, in seconds after the fire time, and ``expect_success_by`` is how long the job may be
     without any success: the log says it once (``deadline.missed``) for each run, or each such time,
-    that misses one. ``owner`` is who looks at the dead letters. ``replace`` changes the job that
-    has the key where it differs, instead of refusing.
+    that misses one. ``owner`` is who looks at the dead letters. ``subject`` is whose data the job
+    carries, a name of yours for a person ("customer-42"): its payload, results and errors are
+    encrypted with a key of that subject, and ``forget`` erases them (docs/privacy.md). ``replace``
+    changes the job that has the key where it differs, instead of refusing.
     """
 
     name: str
@@ -79,6 +81,7 @@ class JobSpec:
     finish_within: float | None = None
     expect_success_by: float | None = None
     owner: str | None = None
+    subject: str | None = None
     labels: Mapping[str, str] | None = None
     reason: str | None = None
     replace: bool = False

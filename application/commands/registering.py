@@ -26,7 +26,7 @@ from horolog.domain.job import (
 from horolog.domain.job_events import JobEvent
 
 _DRAWN_BYTES = 16
-_FIXED = frozenset({"name", "concurrency_key"})
+_FIXED = frozenset({"name", "concurrency_key", "subject"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def candidate(context: Context, spec: JobSpec, job_id: UUID | None) -> Candidate
     """The job of ``spec`` as it would be born; ``job_id`` is its key's, if it has one."""
     now = context.clock.now()
     job_id = job_id or drawn_job_id(now, context.entropy.draw(_DRAWN_BYTES))
-    definition = define(spec, job_id, now)
+    definition = define(spec, job_id, now, context.keyring)
     events = decide_registration(
         definition,
         partition=context.partition(job_id, definition.concurrency_key),
@@ -87,7 +87,7 @@ def _settled(context: Context, spec: JobSpec, present: JobState) -> JobState | N
 def replacement(context: Context, spec: JobSpec, present: JobState) -> list[JobEvent]:
     """The events that make ``present`` what ``spec`` says, or ``KeyConflict``."""
     now = context.clock.now()
-    wanted = define(spec, present.id, now)
+    wanted = define(spec, present.id, now, context.keyring, present.definition)
     stated = checked_schedule(spec.schedule).to_json()
     differing = differing_fields(present.definition, wanted, stated)
     if not differing:

@@ -27,6 +27,7 @@ from horolog.domain.job_events import (
     Resumed,
     ZoneDataChanged,
 )
+from horolog.domain.sealed import token_of
 
 CHANGING: Final = tuple(
     event.topic for event in (*DEFINING, Paused, Resumed, ZoneDataChanged, Cancelled, Completed)
@@ -115,7 +116,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator
 def _flat(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         path = f"{within}{name}"
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and token_of(value) is None:  # pyright: ignore[reportUnknownArgumentType]
             yield from _flat(cast("Mapping[str, Any]", value), f"{path}.")
         else:
             yield path, value

@@ -23,6 +23,7 @@ class JobFilter:
     status: JobStatus | None = None
     name: str | None = None
     label: tuple[str, str | None] | None = None
+    subject: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from horolog.application.decision import Decision
 from horolog.application.log import AppendsToLog
+from horolog.application.privacy.ports import OpensSealed
 from horolog.application.ready import ReadyRun
 from horolog.application.states import ReadsStates
 from horolog.application.worker.attempt import Attempt
@@ -25,9 +26,11 @@ from horolog.application.worker.group_commit import Settled
 from horolog.application.worker.handlers import AnyHandler, Handler, Handlers, is_async
 from horolog.application.worker.held import Held, Word
 from horolog.application.worker.lifeline import ReadsResults
+from horolog.application.worker.opening import Opening
 from horolog.application.worker.run import Run
 from horolog.domain.errors import InvalidPayload, NotAllowed
 from horolog.domain.reference import find_refs, replace_refs
+from horolog.domain.sealed import is_sealed
 
 ACTOR = "worker simulated"
 LEASE_S = 30.0
@@ -72,6 +75,7 @@ class Performing:
         now: Callable[[], datetime],
         takes: Mapping[str, float],
         connect: Connects | None,
+        keyring: OpensSealed,
     ) -> None:
         self._log = log
         self._results = results
@@ -90,6 +94,7 @@ class Performing:
             monotonic=lambda: now().timestamp(),
             refused=self._look_up,
         )
+        self._opening = Opening(keyring, self._finishing)
         self._states = states
 
     def begin(self, ready: ReadyRun) -> bool:
@@ -153,6 +158,8 @@ class Performing:
                 )
             attempt.run.lend(self._connect())
         try:
+            if is_sealed(attempt.ready.payload) and not self._opening.open(attempt):
+                return lambda: self._finishing.erased(attempt)
             payload = self._resolved(attempt, handler)
             arguments = handler.arguments.accept(payload)
             if attempt.ready.lost and (ended := self._reconciled(attempt, handler, arguments)):
@@ -178,7 +185,8 @@ class Performing:
         return None
 
     def _resolved(self, attempt: Attempt, handler: AnyHandler) -> dict[str, Any]:
-        payload, keeps = attempt.ready.payload, handler.arguments.keeps_refs
+        payload = attempt.ready.payload if attempt.opened is None else attempt.opened.value
+        keeps = handler.arguments.keeps_refs
         found: dict[Any, Any] = {}
         for name, value in payload.items():
             for ref in find_refs(value) if name not in keeps else ():

@@ -8,12 +8,26 @@ from uuid import UUID
 from pydantic_core import from_json
 
 from horolog.application.verify.ports import StoredEvent
-from horolog.domain import alert_events, job_events, log_events, occurrence_events, partition
+from horolog.domain import (
+    alert_events,
+    job_events,
+    log_events,
+    occurrence_events,
+    partition,
+    subject_events,
+)
 from horolog.domain.errors import UnreadableEvent
 from horolog.domain.event import read_event, topics
 
 # A topic is known once the module that declares its event is imported.
-_DECLARING: Final = (alert_events, job_events, log_events, occurrence_events, partition)
+_DECLARING: Final = (
+    alert_events,
+    job_events,
+    log_events,
+    occurrence_events,
+    partition,
+    subject_events,
+)
 _PRESENT: Final = frozenset(topics())
 
 

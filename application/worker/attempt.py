@@ -5,6 +5,7 @@ from math import inf
 from threading import Lock
 from typing import Literal
 
+from horolog.application.privacy.ports import Opened
 from horolog.application.ready import ReadyRun
 from horolog.application.tracing import NO_SPAN
 from horolog.application.worker.handlers import AnyHandler
@@ -23,6 +24,7 @@ class Attempt:
     """``state`` is the occurrence's with this attempt running: what its outcome rests on.
 
     ``decided``: an outcome was submitted, so whatever the handler still does is without effect.
+    ``opened``: the payload, where it was sealed; what the run comes to is then sealed too.
     """
 
     __slots__ = (
@@ -31,6 +33,7 @@ class Attempt:
         "handler",
         "has_slots",
         "held",
+        "opened",
         "ready",
         "run",
         "span",
@@ -53,6 +56,7 @@ class Attempt:
         self.started_at = 0.0
         self.has_slots = True
         self.decided = False
+        self.opened: Opened | None = None
         self.ended_by: End | None = None
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None

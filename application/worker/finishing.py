@@ -34,6 +34,7 @@ from horolog.domain.occurrence import (
 )
 from horolog.domain.occurrence_events import Failed, OccurrenceEvent, Succeeded
 from horolog.domain.origin import Origin
+from horolog.domain.sealed import envelope, sealed_text
 from horolog.domain.text import storable
 
 log = logging.getLogger("horolog.worker")
@@ -102,6 +103,8 @@ class Finishing:
     def _success(
         self, attempt: Attempt, result: Any = None, reason: str | None = None
     ) -> Succeeded:
+        if attempt.opened is not None and result is not None:
+            result = envelope(attempt.opened.seal(attempt.ready.occurrence, result))
         return Succeeded(
             attempt=attempt.ready.attempt,
             seconds=self._seconds(attempt),
@@ -147,12 +150,23 @@ class Finishing:
 
     def timed_out(self, attempt: Attempt) -> None:
         seconds = attempt.ready.timeout
-        self.failed(attempt, "timeout", f"the handler did not end within its {seconds:g} s")
+        error = f"the handler did not end within its {seconds:g} s"
+        self.failed(attempt, "timeout", error, quotes=False)
 
     def failed(
-        self, attempt: Attempt, kind: FailureKind, error: str, after_s: float | None = None
+        self,
+        attempt: Attempt,
+        kind: FailureKind,
+        error: str,
+        after_s: float | None = None,
+        *,
+        quotes: bool = True,
     ) -> None:
+        """``quotes``: the message may quote the payload, so it is sealed where that is."""
         ready, now, seconds = attempt.ready, self._commit.now(), self._seconds(attempt)
+        error = storable(error, MAX_ERROR_LENGTH)
+        if quotes and attempt.opened is not None:
+            error = sealed_text(attempt.opened.seal(ready.occurrence, error))
         since = ready.since
         if since is None and ready.retry.max_elapsed is not None:
             since = now - timedelta(seconds=seconds)
@@ -161,7 +175,7 @@ class Finishing:
             return decide_failure(
                 state,
                 kind=kind,
-                error=storable(error, MAX_ERROR_LENGTH),
+                error=error,
                 seconds=seconds,
                 retry=ready.retry,
                 now=now,
@@ -181,6 +195,12 @@ class Finishing:
             attempt,
             lambda state: decide_snooze(state, until=until, seconds=ran_s, origin=origin),
         )
+
+    def erased(self, attempt: Attempt) -> None:
+        """The subject of the job was forgotten: there is nothing left to run it with."""
+        origin = replace(self._origin, reason="the subject of its job was forgotten")
+        seconds = self._seconds(attempt)
+        self._decide(attempt, lambda state: decide_stopped(state, seconds=seconds, origin=origin))
 
     def stopped(self, attempt: Attempt) -> None:
         """The run was cancelled, and its handler has stopped."""

@@ -22,13 +22,15 @@ from horolog.application.worker.current import current_run
 from horolog.application.worker.finishing import Finishing
 from horolog.application.worker.group_commit import GroupCommit
 from horolog.application.worker.handlers import AnyHandler, Handlers, is_async
+from horolog.application.worker.opening import Opening
 from horolog.application.worker.processes import ProcessDied, RunsInProcess, place_of
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.threads import HandlerThreads, RunsCalls
 from horolog.application.worker.traced_attempts import attempt_span
 from horolog.application.worker.transactions import CommitUnknown, Transactions
-from horolog.domain.errors import InvalidPayload
+from horolog.domain.errors import HorologError, InvalidPayload
 from horolog.domain.reference import Ref, find_refs, has_refs, replace_refs
+from horolog.domain.sealed import is_sealed
 
 log = logging.getLogger("horolog.worker")
 
@@ -42,6 +44,7 @@ class Running:
         finishing: Finishing,
         commit: GroupCommit,
         transactions: Transactions,
+        opening: Opening,
         *,
         settings: WorkerSettings,
         monotonic: Callable[[], float],
@@ -55,6 +58,7 @@ class Running:
         self._finishing = finishing
         self._commit = commit
         self._transactions = transactions
+        self._opening = opening
         self._settings = settings
         self._monotonic = monotonic
         self._ended = ended
@@ -109,6 +113,9 @@ class Running:
         attempt.span.attach()  # of this task's own context
         try:
             if prepares:
+                if is_sealed(payload) and not await self._opened(attempt):
+                    self._end(attempt)
+                    return
                 payload = await self._resolved(attempt)
                 if await self._decided_by_reconcile(attempt, payload):
                     self._end(attempt)
@@ -281,12 +288,25 @@ class Running:
             return True
         if handler.wants_last_result and (handler.is_async or handler.process):
             return True
-        return bool(ready.payload) and has_refs(ready.payload)
+        payload = ready.payload
+        return bool(payload) and (is_sealed(payload) or has_refs(payload))
+
+    async def _opened(self, attempt: Attempt) -> bool:
+        """Opens the payload; ``False`` where that could not be, and its run was decided so."""
+        try:
+            opened = await self._in_thread(partial(self._opening.open, attempt))
+        except HorologError as error:
+            if not self._opening.failed(attempt, error):
+                raise
+            return False
+        if not opened:
+            self._finishing.erased(attempt)
+        return opened
 
     async def _resolved(self, attempt: Attempt) -> dict[str, Any]:
-        """The payload with its references replaced by what they name now."""
+        """The payload, opened, with its references replaced by what they name now."""
         keeps = attempt.handler.arguments.keeps_refs
-        payload = attempt.ready.payload
+        payload = attempt.ready.payload if attempt.opened is None else attempt.opened.value
         found: dict[Ref, Any] = {}
         for name, value in payload.items():
             if name in keeps:

@@ -19,6 +19,7 @@ from horolog.application.worker.handlers import AnyHandler
 from horolog.application.worker.held import NEVER, Held, HeldMessages, PullsReady, ReadyMessage
 from horolog.application.worker.settings import WorkerSettings
 from horolog.domain.occurrence_events import DeadLettered
+from horolog.domain.sealed import is_sealed
 
 log = logging.getLogger("horolog.worker")
 
@@ -41,6 +42,7 @@ class Taking:
         actor: str,
         monotonic: Callable[[], float],
         refused: Callable[[ReadyRun, Held], None],
+        opens_sealed: bool,
         key: bytes | None = None,
         doubted: Callable[[list[ReadyRun], Held], None] | None = None,
     ) -> None:
@@ -49,6 +51,8 @@ class Taking:
         self._key = key
         self._doubted = doubted
         self._ready = ready
+        self._opens_sealed = opens_sealed
+        self._named_sealed = False
         self._admission = admission
         self._held = held
         self._commit = commit
@@ -103,6 +107,8 @@ class Taking:
         handler = self._handlers.get(ready.name)
         if handler is None:
             self._no_handler(ready, held)
+        elif is_sealed(ready.payload) and not self._opens_sealed:
+            self._no_master_key(held)
         else:
             self._admission.add(ready, handler, held)
 
@@ -110,6 +116,17 @@ class Taking:
         self._counting.add("strange_messages")
         log.warning("a message in the ready queue was thrown away: %s", why)
         message.tell(NEVER)
+
+    def _no_master_key(self, held: Held) -> None:
+        """A run whose payload cannot be read here: left to a worker that has the key, and kept."""
+        self._counting.add("sealed_without_key")
+        if not self._named_sealed:
+            self._named_sealed = True
+            log.error(
+                "this worker has no master key (HOROLOG_MASTER_KEY, HOROLOG_MASTER_KEY_FILE):"
+                " runs of jobs with a subject are left to others"
+            )
+        held.leave(self._settings.unknown_handler_delay_s)
 
     def _no_handler(self, ready: ReadyRun, held: Held) -> None:
         """A run that nobody here can do: another worker's, and in the end a dead letter."""

@@ -14,11 +14,12 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
 from horolog.application.measuring import UNMEASURED, Measures
+from horolog.application.privacy.ports import NoKeyring, OpensSealed
 from horolog.application.ready import ReadyRun
 from horolog.application.scanner.clock import Clock
 from horolog.application.scanner.news import HearsNews
@@ -34,6 +35,7 @@ from horolog.application.worker.handlers import Handlers
 from horolog.application.worker.heartbeats import AnnouncesWorker, ExtendsLeases, Heartbeats
 from horolog.application.worker.held import Held, HeldMessages, PullsReady
 from horolog.application.worker.lifeline import ReadsResults, WorkerLifeline
+from horolog.application.worker.opening import Opening
 from horolog.application.worker.processes import RunsInProcess
 from horolog.application.worker.redelivery import ReadsOccurrence, recognise
 from horolog.application.worker.running import Running
@@ -77,6 +79,8 @@ class WorkerPorts:
     processes: RunsInProcess | None = None
     genuine: ReadsGenuine | None = None
     message_key: bytes | None = None
+    keyring: OpensSealed = field(default_factory=NoKeyring)
+    forgotten: HearsNews | None = None
 
 
 class WorkerLoop:
@@ -106,6 +110,8 @@ class WorkerLoop:
         self._genuine = ports.genuine
         self._refused_outcomes: asyncio.Queue[tuple[Attempt, Outcome]] = asyncio.Queue()
         self._stops = ports.stops
+        self._keyring = ports.keyring
+        self._forgotten = ports.forgotten
         self._finishing = finishing = Finishing(
             self._commit,
             handlers.classification,
@@ -130,6 +136,7 @@ class WorkerLoop:
             finishing,
             self._commit,
             ports.transactions,
+            Opening(ports.keyring, finishing),
             settings=settings,
             monotonic=monotonic,
             ended=self._admission.ended,
@@ -164,6 +171,7 @@ class WorkerLoop:
             refused=self._look_up_later,
             key=ports.message_key,
             doubted=None if ports.genuine is None else self._doubt,
+            opens_sealed=ports.keyring.has_master_key,
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -180,6 +188,8 @@ class WorkerLoop:
             loop.create_task(self._tend(), name="horolog-tend"),
             loop.create_task(self._hear_stops(), name="horolog-stops"),
         ]
+        if self._forgotten is not None:
+            machinery.append(loop.create_task(self._hear_forgotten(), name="horolog-forgotten"))
         stopped = loop.create_task(stop.wait(), name="horolog-stop")
         try:
             await asyncio.wait([stopped, pulling, *machinery], return_when=asyncio.FIRST_COMPLETED)
@@ -294,6 +304,16 @@ class WorkerLoop:
                     attempt.stop("cancelled")
 
         await self._stops.hear(heard, lambda: None, asyncio.Event())
+
+    async def _hear_forgotten(self) -> None:
+        """Drops the keys of subjects as soon as these are forgotten; all of them where news may
+        have been missed. What is not heard ends with the moment for which a key is kept."""
+        assert self._forgotten is not None
+
+        def heard(news: str) -> None:
+            self._keyring.drop([UUID(key) for key in news.split()])
+
+        await self._forgotten.hear(heard, self._keyring.drop, asyncio.Event())
 
     async def _tend(self) -> None:
         """Extends the deliveries in hand, and gives back what waits here in vain."""

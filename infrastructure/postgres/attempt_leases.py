@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from horolog.application.privacy.ports import OpensSealed
+from horolog.application.privacy.results import opened_result
 from horolog.application.worker.heartbeats import Extended
 from horolog.infrastructure.postgres.arrays import BigInts, Ints, Texts, Uuids
 from horolog.infrastructure.postgres.database import Database
@@ -29,7 +31,7 @@ _EXTEND = """
 
 # executions_job, backwards, no further than so many finished occurrences; then the event's key.
 _LAST_RESULT = """
-    SELECT e.state FROM (
+    SELECT e.stream, e.state FROM (
         SELECT x.id, x.version, x.state FROM :schema.executions x
         WHERE x.job_id = %s AND x.id < %s ORDER BY x.id DESC LIMIT 100) recent
     JOIN :schema.occurrence_events e ON e.stream = recent.id AND e.version = recent.version
@@ -63,13 +65,17 @@ class PostgresLeases:
 class PostgresResults:
     """As :class:`horolog.application.worker.lifeline.ReadsResults` promises."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, keyring: OpensSealed) -> None:
         self._database = database
+        self._keyring = keyring
         self._last = database.sql(_LAST_RESULT)
 
     def last_result(self, job_id: UUID, before: UUID) -> Any:
         rows = self._database.query(self._last, (job_id, before))
-        return json.loads(bytes(rows[0][0])).get("result") if rows else None
+        if not rows:
+            return None
+        occurrence, state = rows[0]
+        return opened_result(self._keyring, occurrence, json.loads(bytes(state)).get("result"))
 
 
 class PostgresCounts:

@@ -16,7 +16,12 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 
-from horolog.domain.errors import InvalidSetting, SchemaMissing, StoreUnavailable
+from horolog.domain.errors import (
+    InvalidSetting,
+    SchemaMissing,
+    StoreUnavailable,
+    SubjectForgotten,
+)
 from horolog.infrastructure.postgres.bounded import BoundedConnection
 from horolog.infrastructure.postgres.idle_connections import IdleConnections
 
@@ -40,6 +45,10 @@ SESSION = {
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
 }
+
+
+FORGOTTEN = "HR002"
+"""The SQLSTATE of a batch with a job whose subject was forgotten (migrations/0009)."""
 
 
 def checked_namespace(namespace: str) -> str:
@@ -169,6 +178,11 @@ class Database:
                 " done so, upgrade this process"
             ) from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if error.sqlstate == FORGOTTEN:
+                raise SubjectForgotten(
+                    f"subject {error.diag.message_primary!r} was forgotten: no job can carry data"
+                    " of it again"
+                ) from None
             raise StoreUnavailable(f"Postgres is away: {_one_line(error)}") from error
         except (
             psycopg.errors.ReadOnlySqlTransaction,
@@ -206,5 +220,7 @@ def _configure(connection: Connection, answer_s: float) -> None:
         cursor.execute(sql.SQL("SELECT ") + settings)
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+def _one_line(error: psycopg.Error) -> str:
+    """The server's message without its details and context, which quote what users wrote."""
+    said = error.diag.message_primary or str(error)
+    return " ".join(said.split())

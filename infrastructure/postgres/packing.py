@@ -198,6 +198,15 @@ def _cold_tables(decisions: Sequence[Decision]) -> Iterable[tuple[str, list[dict
             for number, identity in zip(*_numbered(decisions, part), strict=True)
         ],
     )
+    for part in ("subjects", "forgotten"):
+        yield (
+            part,
+            [
+                {"of": number, "subject": subject}
+                for number, decision in enumerate(decisions, 1)
+                for subject in getattr(decision, part)
+            ],
+        )
     yield (
         "lanes",
         [

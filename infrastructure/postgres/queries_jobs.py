@@ -12,7 +12,8 @@ from horolog.infrastructure.postgres.states import JOB_COLUMNS, job_of
 
 _COLUMNS = f"{JOB_COLUMNS}, coalesce(r.fire_time, j.held_fire), coalesce(r.fires, j.fires)"
 
-# The primary key of jobs; jobs_name where a name is given, jobs_labels where a label is.
+# The primary key of jobs; jobs_name where a name is given, jobs_labels where a label is,
+# jobs_subject where a subject is.
 _JOBS = f"""
     SELECT {_COLUMNS}
     FROM :schema.jobs j LEFT JOIN :schema.next_runs r ON r.id = j.id
@@ -61,13 +62,16 @@ class PostgresJobList:
             has, label = ("?", name) if value is None else ("@>", Jsonb({name: value}))
             conditions.append(f"AND j.labels {has} %(label)s")
             params["label"] = label
+        if wanted.subject is not None:
+            conditions.append("AND j.definition ->> 'subject' = %(subject)s")
+            params["subject"] = wanted.subject
         text = _statement(wanted).replace("{conditions}", " ".join(conditions))
         rows = self._database.query(self._database.sql(text), params)
         return [job_of(row) for row in rows]
 
 
 def _statement(wanted: JobFilter) -> str:
-    if wanted.name is not None or wanted.label is not None:
+    if wanted.name is not None or wanted.label is not None or wanted.subject is not None:
         return _JOBS
     if wanted.status == "active":
         return _ACTIVE

@@ -3,6 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
+from pydantic_core import from_json
+
 from horolog.application.answers.dead_letter import DeadLetter
 from horolog.application.answers.index_entry import IndexEntry
 from horolog.application.answers.occurrence import Occurrence, last_words, meant_for
@@ -31,6 +33,7 @@ class SimulatedJobList:
             if row.id > (after or _BEFORE_ALL)
             and wanted.status in (None, row.status)
             and wanted.name in (None, row.name)
+            and wanted.subject in (None, from_json(row.definition).get("subject"))
             and (
                 wanted.label is None
                 or (

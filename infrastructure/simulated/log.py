@@ -20,6 +20,7 @@ from horolog.infrastructure.simulated.lanes import (
     wake,
 )
 from horolog.infrastructure.simulated.news import news_of
+from horolog.infrastructure.simulated.subjects import forget_subjects
 from horolog.infrastructure.simulated.tables import (
     LONG_AGO,
     IndexRow,
@@ -82,6 +83,7 @@ class SimulatedLog:
             refuse_full(self.tables, decisions, verdicts, stamp)
             self._refuse_taken_keys(decisions, verdicts)
             accepted = [d for d, v in zip(decisions, verdicts, strict=True) if v == "accepted"]
+            forget_subjects(self.tables, accepted)
             for decision in accepted:
                 for new in decision.events:
                     topic, state = new.event.topic, new.event.to_json()

@@ -5,14 +5,17 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
+from horolog.application.privacy.ports import OpensSealed
+from horolog.application.privacy.results import opened_result
 from horolog.infrastructure.simulated.log import SimulatedLog
 
 
 class SimulatedResults:
     """As :class:`horolog.application.worker.lifeline.ReadsResults` promises."""
 
-    def __init__(self, log: SimulatedLog) -> None:
+    def __init__(self, log: SimulatedLog, keyring: OpensSealed) -> None:
         self._tables = log.tables
+        self._keyring = keyring
 
     def last_result(self, job_id: UUID, before: UUID) -> Any:
         ids = (
@@ -23,4 +26,5 @@ class SimulatedResults:
         last = max(ids, default=None)
         if last is None:
             return None
-        return from_json(self._tables.streams[last][-1].state).get("result")
+        result = from_json(self._tables.streams[last][-1].state).get("result")
+        return opened_result(self._keyring, last, result)

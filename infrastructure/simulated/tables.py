@@ -45,6 +45,15 @@ class IndexRow:
 
 
 @dataclass(slots=True)
+class Sealed:
+    """A subject: the id of its key, and what was sealed with it; no values any more once it is
+    forgotten."""
+
+    key: UUID
+    values: list[bytes] | None = field(default_factory=list[bytes])
+
+
+@dataclass(slots=True)
 class PartitionRow:
     """Who leads a partition; nobody once ``lease_until`` lies in the past."""
 
@@ -63,6 +72,7 @@ class Tables:
     that were written since somebody who keeps an order of them last looked. ``slots`` are those
     taken in each lane, ``full_at`` is when the bucket of a lane's rate is full again. ``scanners``
     are the instances that announced themselves, each with until when it is believed to live.
+    ``sealed`` is what stands behind sealed values, by subject.
     """
 
     events: list[StoredEvent] = field(default_factory=list[StoredEvent])
@@ -78,6 +88,7 @@ class Tables:
     full_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
     queue_limits: dict[str, QueueLimit] = field(default_factory=dict[str, QueueLimit])
     scanners: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    sealed: dict[str, Sealed] = field(default_factory=dict[str, "Sealed"])
     last_position: int = 0
     written: set[UUID] = field(default_factory=set[UUID])
 

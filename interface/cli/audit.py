@@ -15,7 +15,7 @@ from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import job_id
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.occurrences import STATES, from_archive
-from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output
 from horolog.interface.cli.schedule_options import aware_instant
 
@@ -65,6 +65,7 @@ def paged(function: F) -> F:
 @from_archive
 @paged
 @exportable
+@reveal_option
 @at_a_place
 def runs(
     place: Place,

@@ -4,7 +4,7 @@ import click
 
 from horolog.interface.cli.job_view import show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
-from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output
 
 
@@ -18,6 +18,7 @@ def dead_letters() -> None:
 @click.option("--name", metavar="NAME", help="Only of this handler.")
 @click.option("--after", metavar="ID", help="Go on after this one.")
 @click.option("--limit", type=int, default=100, show_default=True)
+@reveal_option
 @at_a_place
 def listing(
     place: Place,

@@ -36,6 +36,7 @@ def show_job(output: Output, job: "Job") -> None:
             "catch up": f"{job.catch_up}, within {job.catch_up_window:g} s",
             "concurrency": _concurrency(job),
             "owner": job.owner,
+            "subject": job.subject,
             "labels": job.labels,
             "version": job.version,
         }

@@ -19,6 +19,7 @@ from horolog.interface.cli.schedule_options import schedule_options, taken_sched
 @job_options
 @click.option("--key", metavar="K", help="Registering the same key again returns the same job.")
 @click.option("--replace", is_flag=True, help="Change the job that has the key where it differs.")
+@click.option("--subject", metavar="WHO", help="Whose data it carries: that is encrypted.")
 @click.option("--concurrency-key", metavar="K", help="Jobs that share it are led together.")
 @click.option("--reason", metavar="WHY", help="Why; it is kept in the log.")
 @at_a_place
@@ -33,7 +34,7 @@ def register(place: Place, output: Output, name: str, **options: Any) -> None:
     policies = taken_policies(options)
     policies |= {
         name: options[name]
-        for name in ("key", "replace", "concurrency_key", "reason")
+        for name in ("key", "replace", "subject", "concurrency_key", "reason")
         if options[name] is not None
     }
     from horolog.domain.errors import KeyConflict

@@ -7,7 +7,7 @@ import click
 from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import show_job
-from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_difference import show_month
 from horolog.interface.cli.schedule_options import aware_instant
@@ -17,6 +17,7 @@ from horolog.interface.cli.schedule_text import schedule_text
 @click.command()
 @click.argument("job", metavar="JOB")
 @click.option("--as-of", metavar="T", help="As it was at that instant.")
+@reveal_option
 @at_a_place
 def show(place: Place, output: Output, job: str, as_of: str | None) -> None:
     """Show a job as it is now, or was at an instant."""
@@ -118,6 +119,7 @@ def upcoming(place: Place, output: Output, job: str, count: int, month: bool) ->
 @click.argument("job", metavar="JOB")
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
 @click.option("--limit", type=int, default=1000, show_default=True)
+@reveal_option
 @at_a_place
 def changes(place: Place, output: Output, job: str, after: int, limit: int) -> None:
     """Who changed a job: each field from which value to which, when and why."""
@@ -141,6 +143,7 @@ def changes(place: Place, output: Output, job: str, after: int, limit: int) -> N
 @click.argument("job", metavar="JOB")
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
 @click.option("--limit", type=int, default=1000, show_default=True)
+@reveal_option
 @at_a_place
 def history(place: Place, output: Output, job: str, after: int, limit: int) -> None:
     """What happened to a job: who changed it, when and why. Its runs are `occurrence list`."""

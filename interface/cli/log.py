@@ -6,7 +6,7 @@ import click
 
 from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages
-from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output
 
 LIMIT = 1_000
@@ -28,6 +28,7 @@ TAIL = 20
     help="At most so many.  [default: 1000; with --follow and files no limit]",
 )  # fmt: skip
 @exportable
+@reveal_option
 @at_a_place
 def log(
     place: Place,

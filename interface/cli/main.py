@@ -44,6 +44,7 @@ SECTIONS: Final = {
             f"{_CLI}.inbox:inbox", "Commands of clients' transactions; what was refused."
         ),
         "queue": Lazy(f"{_CLI}.queues:queue", "Limits of queues, at once and a second."),
+        "forget": Lazy(f"{_CLI}.forget:forget", "Erase the data of a person."),
         "log": Lazy(f"{_CLI}.log:log", "The events, in their order."),
         "audit": Lazy(f"{_CLI}.audit:audit", "What ran, what did not, and what was due when."),
     },
@@ -56,6 +57,7 @@ SECTIONS: Final = {
         "metrics": Lazy(f"{_CLI}.metrics:metrics", "The same as Prometheus' text."),
         "verify": Lazy(f"{_CLI}.verify:verify", "Check the whole log against the invariants."),
         "retention": Lazy(f"{_CLI}.retention:retention", "Prune old finished occurrences."),
+        "privacy": Lazy(f"{_CLI}.privacy:privacy", "Master keys of encrypted data."),
         "projection": Lazy(f"{_CLI}.projection:projection", "Rebuild read models from the log."),
     },
 }

@@ -9,7 +9,7 @@ from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import job_id, show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
-from horolog.interface.cli.place import Place, at_a_place
+from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_options import aware_instant
 from horolog.interface.identifiers import occurrence_uuid
@@ -32,6 +32,7 @@ def occurrence() -> None:
 
 @occurrence.command()
 @click.argument("occurrence_id", metavar="ID")
+@reveal_option
 @at_a_place
 def show(place: Place, output: Output, occurrence_id: str) -> None:
     """Show what became of one firing."""
@@ -50,6 +51,7 @@ def show(place: Place, output: Output, occurrence_id: str) -> None:
     "--limit", type=click.IntRange(1), help="At most so many.  [default: 100; files: all]"
 )
 @exportable
+@reveal_option
 @at_a_place
 def listing(
     place: Place,
@@ -117,6 +119,7 @@ def cancel(place: Place, output: Output, occurrence_id: str, reason: str | None)
 @occurrence.command()
 @click.argument("occurrence_id", metavar="ID")
 @from_archive
+@reveal_option
 @at_a_place
 def explain(place: Place, output: Output, occurrence_id: str, archive: Path | None) -> None:
     """Why it is what it is: from the job's registration over claims and attempts to the outcome."""
@@ -142,6 +145,7 @@ def explain(place: Place, output: Output, occurrence_id: str, archive: Path | No
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
 @click.option("--limit", type=int, default=1000, show_default=True)
 @from_archive
+@reveal_option
 @at_a_place
 def history(
     place: Place,

@@ -30,6 +30,12 @@ _OPTIONS = [
 ]
 
 
+reveal_option = click.option(
+    "--reveal", is_flag=True, help="Show the data of subjects; needs the master key."
+)
+"""For commands whose answers may have some."""
+
+
 @dataclass(frozen=True)
 class Place:
     """What the options said; ``None`` where they did not."""
@@ -39,6 +45,7 @@ class Place:
     home: str | None = None
     namespace: str | None = None
     actor: str | None = None
+    reveal: bool = False
 
     def settings(self) -> "Settings":
         """Raises ``InvalidSetting``."""
@@ -68,7 +75,7 @@ class Place:
         """A client of this place."""
         from horolog.interface.scheduler import Scheduler
 
-        with Scheduler(settings=self.settings()) as scheduler:
+        with Scheduler(settings=self.settings(), reveal=self.reveal) as scheduler:
             yield scheduler
 
 
@@ -81,7 +88,8 @@ def at_a_place(function: Callable[..., R]) -> Callable[..., R]:
             **{
                 name: options.pop(name)
                 for name in ("database_url", "nats_url", "home", "namespace", "actor")
-            }
+            },
+            reveal=options.pop("reveal", False),
         )
         output = Output(as_json=options.pop("as_json"))
         return function(place, output, *arguments, **options)

@@ -3,7 +3,8 @@
     run_worker ─▶ WorkerLoop ─▶ Postgres (log, leases, transactions) and NATS (the ready queue)
 
 Threads: the event loop's, one for the log, one for cold reads, one for heartbeats, one that hears
-of runs that are to stop (with a connection of its own), and those of the ``def`` handlers.
+of runs that are to stop and, where there is a master key, one that hears of subjects that are
+forgotten (each with a connection of its own), and those of the ``def`` handlers.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from horolog.application.measuring import UNMEASURED
@@ -40,7 +41,10 @@ from horolog.infrastructure.postgres.migrate import check_schema
 from horolog.infrastructure.postgres.namespace import message_key_of
 from horolog.infrastructure.postgres.presence import PostgresPresence
 from horolog.infrastructure.postgres.states import PostgresStates
+from horolog.infrastructure.postgres.subject_keys import PostgresSubjectKeys
 from horolog.infrastructure.postgres.threaded import DedicatedThread, ThreadedLog
+from horolog.infrastructure.privacy.keyring import CachedKeyring
+from horolog.infrastructure.privacy.master_keys import MasterKeys
 from horolog.interface.processes.monitor import Monitor, measured, watched
 from horolog.interface.worker import Worker
 
@@ -56,10 +60,12 @@ async def run_worker(
     stop: asyncio.Event,
     settings: WorkerSettings | None = None,
     monitor: Monitor | None = None,
+    masters: Callable[[], MasterKeys] = MasterKeys,
 ) -> None:
     """Works until ``stop`` is set, then drains and returns.
 
     ``settings`` replace the worker's own. ``monitor`` is told how it stands and what it measures.
+    ``masters`` gives the master keys, none unless stated.
     Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew``, ``StoreUnavailable`` and
     ``QueueUnavailable`` at the start; afterwards services that are away are waited for.
     """
@@ -81,7 +87,9 @@ async def run_worker(
     ready = NatsReadySource(
         nats_url, namespace, worker.queues, settings=StreamSettings(ack_wait_s=settings.ack_wait_s)
     )
+    keyring = CachedKeyring(PostgresSubjectKeys(database), masters, namespace)
     try:
+        opens_sealed = keyring.has_master_key
         await read_thread.call(check_schema, database)
         await ready.start()
         occurrences = _Occurrences(PostgresStates(database), read_thread)
@@ -92,13 +100,15 @@ async def run_worker(
             leases=PostgresLeases(database),
             presence=PostgresPresence(database, actor, "worker"),
             transactions=transactions,
-            results=PostgresResults(database),
+            results=PostgresResults(database, keyring),
             counts=PostgresCounts(database),
             stops=PostgresDueNews(database, "stop"),
             clock=SystemClock(),
             processes=processes,
             genuine=occurrences,
             message_key=await read_thread.call(message_key_of, database),
+            keyring=keyring,
+            forgotten=PostgresDueNews(database, "forgotten") if opens_sealed else None,
         )
         measures = UNMEASURED if monitor is None else monitor.measures
         spans = UNTRACED if monitor is None else monitor.spans

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from horolog.application.answers.planned_run import PlannedRun as PlannedRun
     from horolog.application.answers.zone_correction import ZoneCorrection as ZoneCorrection
     from horolog.application.commands.job_spec import JobSpec as JobSpec
+    from horolog.application.privacy.forgetting import Forgetting as Forgetting
     from horolog.application.projecting.projection import Projection as Projection
     from horolog.application.worker.raised import Permanent as Permanent
     from horolog.application.worker.raised import Retryable as Retryable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from horolog.domain.errors import InvalidSchedule as InvalidSchedule
     from horolog.domain.errors import InvalidSetting as InvalidSetting
     from horolog.domain.errors import KeyConflict as KeyConflict
+    from horolog.domain.errors import NoMasterKey as NoMasterKey
     from horolog.domain.errors import NotAllowed as NotAllowed
     from horolog.domain.errors import ProjectionStopped as ProjectionStopped
     from horolog.domain.errors import QueueUnavailable as QueueUnavailable
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from horolog.domain.errors import SchemaTooNew as SchemaTooNew
     from horolog.domain.errors import StaleFence as StaleFence
     from horolog.domain.errors import StoreUnavailable as StoreUnavailable
+    from horolog.domain.errors import SubjectForgotten as SubjectForgotten
     from horolog.domain.errors import UnknownJob as UnknownJob
     from horolog.domain.errors import UnknownOccurrence as UnknownOccurrence
     from horolog.domain.errors import UnreadableEvent as UnreadableEvent
@@ -68,6 +71,7 @@ _PLACES = {
     "Difference": "application.answers.difference",
     "Every": "domain.schedule",
     "FireTime": "domain.schedule",
+    "Forgetting": "application.privacy.forgetting",
     "HolidayCalendar": "domain.schedule",
     "HorologError": "domain.errors",
     "InvalidPayload": "domain.errors",
@@ -78,6 +82,7 @@ _PLACES = {
     "JobSpec": "application.commands.job_spec",
     "KeyConflict": "domain.errors",
     "LoggedEvent": "application.answers.logged_event",
+    "NoMasterKey": "domain.errors",
     "NotAllowed": "domain.errors",
     "Occurrence": "application.answers.occurrence",
     "Once": "domain.schedule",
@@ -99,6 +104,7 @@ _PLACES = {
     "Snooze": "application.worker.raised",
     "StaleFence": "domain.errors",
     "StoreUnavailable": "domain.errors",
+    "SubjectForgotten": "domain.errors",
     "Union": "domain.schedule",
     "UnknownJob": "domain.errors",
     "UnknownOccurrence": "domain.errors",
@@ -119,6 +125,7 @@ __all__ = [
     "Difference",
     "Every",
     "FireTime",
+    "Forgetting",
     "HolidayCalendar",
     "HorologError",
     "InvalidPayload",
@@ -129,6 +136,7 @@ __all__ = [
     "JobSpec",
     "KeyConflict",
     "LoggedEvent",
+    "NoMasterKey",
     "NotAllowed",
     "Occurrence",
     "Once",
@@ -150,6 +158,7 @@ __all__ = [
     "Snooze",
     "StaleFence",
     "StoreUnavailable",
+    "SubjectForgotten",
     "Union",
     "UnknownJob",
     "UnknownOccurrence",

@@ -12,13 +12,19 @@ from typing import Any
 
 import pytest
 
-from horolog.domain import alert_events, log_events, occurrence_events, partition
+from horolog.domain import (
+    alert_events,
+    log_events,
+    occurrence_events,
+    partition,
+    subject_events,
+)
 from horolog.domain import event as events
 from horolog.domain.event import Event, read_event, topics, upcast_from
 from horolog.domain.job_events import Paused, Registered
 
 # A topic is known once the module that declares its event is imported.
-DECLARING = (alert_events, log_events, occurrence_events, partition)
+DECLARING = (alert_events, log_events, occurrence_events, partition, subject_events)
 LATER = {"traceparent"}
 """What every event may say since these files were written; they stay as they are."""
 GOLDEN = sorted(Path(__file__).with_name("golden").glob("*.json"))

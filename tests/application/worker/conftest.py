@@ -32,8 +32,10 @@ from horolog.domain.occurrence import OccurrenceState, decide_claim, ordered
 from horolog.domain.occurrence_events import Claimed
 from horolog.domain.origin import Origin
 from horolog.domain.schedule import Every
+from horolog.domain.sealed import envelope
 from horolog.infrastructure.simulated.log import SimulatedLog
 from horolog.infrastructure.simulated.states import SimulatedStates
+from horolog.infrastructure.simulated.subjects import SimulatedKeyring
 
 START = datetime(2027, 3, 1, 12, tzinfo=UTC)
 LEADER = Origin("leader")
@@ -93,6 +95,7 @@ class Bench:
         self.clock = HandClock()
         self.memory = SimulatedLog(lambda: START + timedelta(seconds=self.clock.at - 1000.0))
         self.states = SimulatedStates(self.memory)
+        self.keyring: Any = SimulatedKeyring(self.memory.tables, "simulated")
         self.away = False
         """Whether the log is away."""
         self.cut = False
@@ -210,7 +213,7 @@ class Bench:
         ports = WorkerPorts(
             ready=self, log=self, occurrences=self, leases=self, presence=self, transactions=self,
             results=self, counts=self, stops=self, clock=self.clock, processes=self.processes,
-            genuine=self, message_key=self.key,
+            genuine=self, message_key=self.key, keyring=self.keyring,
         )  # fmt: skip
         self.loop = WorkerLoop(self.handlers, ports, given, "worker/test")
         stop = asyncio.Event()
@@ -230,13 +233,16 @@ class Bench:
     ) -> JobState:
         self._jobs += 1
         schedule = Every(1, anchor=START - timedelta(days=1))
+        job_id = drawn_job_id(START, self._jobs.to_bytes(16))
+        if (subject := policies.get("subject")) is not None:
+            keyring = SimulatedKeyring(self.memory.tables, "simulated")
+            payload = dict(envelope(keyring.seal(subject, job_id, payload or {})))
         definition = JobDefinition(
             name=name, schedule=schedule.to_json(), payload=payload or {}, **policies
         )
         events = decide_registration(
             definition, partition=0, key=None, now=START - timedelta(days=1), origin=LEADER
         )
-        job_id = drawn_job_id(START, self._jobs.to_bytes(16))
         decision, state = decide_on_job(None, job_id, events)
         assert self.memory.append([decision]).verdicts == ["accepted"]
         return state

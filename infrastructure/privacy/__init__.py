@@ -1,0 +1,1 @@
+"""Encryption: master keys, the keys of subjects that they wrap, and what is sealed with those."""

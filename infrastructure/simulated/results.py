@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
-from horolog.application.privacy.ports import OpensSealed
+from horolog.application.privacy.ports import NoKeyring, OpensSealed
 from horolog.application.privacy.results import opened_result
 from horolog.infrastructure.simulated.log import SimulatedLog
 
@@ -13,9 +13,9 @@ from horolog.infrastructure.simulated.log import SimulatedLog
 class SimulatedResults:
     """As :class:`horolog.application.worker.lifeline.ReadsResults` promises."""
 
-    def __init__(self, log: SimulatedLog, keyring: OpensSealed) -> None:
+    def __init__(self, log: SimulatedLog, keyring: OpensSealed | None = None) -> None:
         self._tables = log.tables
-        self._keyring = keyring
+        self._keyring = keyring or NoKeyring()
 
     def last_result(self, job_id: UUID, before: UUID) -> Any:
         ids = (

@@ -272,7 +272,7 @@ def tell(
         if "elected" in wanted[0]:
             victims.hold("scanner")  # its successor is elected, for this run too
         return None
-    if story.command and not story.while_running:
+    if story.stops or (story.command and not story.while_running):
         victims.hold("worker")
     until = time.monotonic() + DEADLINE_S
     while time.monotonic() < until:

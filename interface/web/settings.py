@@ -72,7 +72,8 @@ class WebSettings(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise InvalidSetting(f"web {where}: {first['msg']}".replace("web : ", "")) from None
+            said = first["msg"].removeprefix("Value error, ")
+            raise InvalidSetting(f"web {where}: {said}" if where else said) from None
 
     @property
     def on_loopback(self) -> bool:

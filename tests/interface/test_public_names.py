@@ -89,6 +89,17 @@ def test_a_client_does_not_import_what_only_others_need(program: str) -> None:
     assert found == "[]"
 
 
+@pytest.mark.parametrize(
+    "module", ["horolog", "horolog.interface.cli.main", "horolog.interface.cli.dev"]
+)
+def test_only_the_web_server_imports_a_web_framework(module: str) -> None:
+    found = _in_a_fresh_process(
+        f"import {module}, sys\n"
+        "print([m for m in ('fastapi', 'starlette', 'jinja2', 'uvicorn') if m in sys.modules])"
+    )
+    assert found == "[]"
+
+
 def test_the_import_takes_at_most_a_quarter_of_a_second() -> None:
     """By the processor's time of the best of several tries: the machine has other work too."""
     program = (

@@ -9,6 +9,7 @@ import pytest
 from tests.interface.web.conftest import ACCOUNTS, Browser, every
 
 from horolog.domain.errors import InvalidSetting
+from horolog.interface.cli.main import run
 from horolog.interface.web.accounts import by_name_and_secret, by_secret, read_accounts
 from horolog.interface.web.settings import WebSettings
 
@@ -138,3 +139,13 @@ def test_a_file_of_accounts_that_is_wrong_names_the_line_and_no_secret(
     assert "the-secret" not in str(refused.value)
     with pytest.raises(InvalidSetting, match="cannot be read"):
         read_accounts(tmp_path / "absent")
+
+
+def test_the_command_line_refuses_to_be_open_to_a_network(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["web", "--host", "0.0.0.0"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("horolog: the web server would listen on 0.0.0.0 without accounts")
+    assert said.err.count("\n") == 1

@@ -42,6 +42,11 @@ simulate: $(STAMP) ## the whole system in simulated time; SEEDS=200, SEED=n, HOU
 	@$(BIN)/python -m tests.simulation.run --seeds $(SEEDS) $(if $(HOURS),--hours $(HOURS)) \
 	  $(if $(SEED),--seed $(SEED))
 
+.PHONY: fuzz
+EXAMPLES ?= 5000
+fuzz: $(STAMP) ## whatever may come in at any entrance; EXAMPLES=n for each kind
+	@HOROLOG_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q --timeout 0 tests/fuzz
+
 kill-points: $(STAMP) ## kill -9 at every point of the path, and the table of what became of it
 	@$(BIN)/python tests/faults/kill_points/run.py
 

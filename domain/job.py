@@ -312,3 +312,5 @@ def _changed(definition: JobDefinition, changes: dict[str, Any]) -> JobDefinitio
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise InvalidPolicy(f"{field}={first['input']!r}: {first['msg']}") from error
+    except TypeError as error:  # a retry policy given as a mapping with a name that it has not
+        raise InvalidPolicy(f"{', '.join(changes)}: {error}") from error

@@ -36,7 +36,9 @@ def chosen_time(name: str, moment: datetime | None) -> datetime | None:
 def chosen_text(name: str, text: str | None) -> str | None:
     """A handler's or an owner's name; ``InvalidPolicy`` for what none can be."""
     if text is not None and not is_storable(text):
-        raise InvalidPolicy(f"{name}={text!r} holds NUL or a lone surrogate, which no {name} has")
+        raise InvalidPolicy(
+            f"{name}={text!r} is no text, or holds NUL or a lone surrogate, which no {name} has"
+        )
     return text
 
 
@@ -58,11 +60,13 @@ def chosen_label(
         found = (name, value if equals else None)
     else:
         pairs = list(label.items()) if isinstance(label, Mapping) else [label]
-        if len(pairs) != 1:
+        if len(pairs) != 1 or not isinstance(pairs[0], tuple) or len(pairs[0]) != 2:  # pyright: ignore[reportUnnecessaryIsInstance, reportUnnecessaryComparison]
             raise InvalidPolicy(f"label={label!r}: choose by one label, such as 'region=us'")
         found = pairs[0]
     if not all(is_storable(part) for part in found if part is not None):
-        raise InvalidPolicy(f"label={label!r} holds NUL or a lone surrogate, which no label has")
+        raise InvalidPolicy(
+            f"label={label!r} is no text, or holds NUL or a lone surrogate, which no label has"
+        )
     return found
 
 

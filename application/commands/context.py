@@ -17,7 +17,7 @@ from horolog.application.states import ReadsStates
 from horolog.domain.errors import VersionConflict
 from horolog.domain.ids import partition_of
 from horolog.domain.origin import Origin
-from horolog.domain.text import storable
+from horolog.domain.text import stated
 
 MAX_TRIES = 20
 """How often a command is decided anew before it gives up to others who are always faster."""
@@ -66,7 +66,7 @@ class Context:
     def origin(self, reason: str | None) -> Origin:
         """Who asks, why, and a correlation that joins the events of this one command."""
         correlation = self.correlation or UUID(bytes=self.entropy.draw(16), version=4)
-        said = None if reason is None else storable(reason)
+        said = stated(reason)
         return Origin(self.actor, said, correlation, traceparent=self.traceparent())
 
     def partition(self, job_id: UUID, concurrency_key: str | None) -> int:

@@ -25,7 +25,7 @@ from horolog.domain.errors import HorologError
 from horolog.domain.ids import drawn_job_id
 from horolog.domain.job import JobState, JobStatus
 from horolog.domain.occurrence import OccurrenceState
-from horolog.domain.text import storable
+from horolog.domain.text import stated
 
 _DRAWN_BYTES = 16
 _NOBODY = UUID(int=0)
@@ -77,7 +77,7 @@ class Giver:
         ``VersionConflict`` where others always register the same key first.
         """
         correlation = UUID(bytes=self.entropy.draw(16), version=4)
-        said = None if reason is None else storable(reason)
+        said = stated(reason)
         for _ in range(MAX_TRIES):
             look = yield from _look(job_id or _NOBODY, request_id)
             identity = job_id or drawn_job_id(look.now(), self.entropy.draw(_DRAWN_BYTES))

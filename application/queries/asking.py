@@ -1,6 +1,7 @@
 """The questions about jobs, their fire times and their history that the read models answer."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -107,7 +108,9 @@ def checked_topics(wanted: Sequence[str] | str | None) -> list[str]:
 
     A topic may be given without its version, or as a group: ``occurrence.claimed``, ``occurrence``.
     """
-    given = [wanted] if isinstance(wanted, str) else list(wanted or ())
+    given = [wanted] if isinstance(wanted, str) else wanted or ()
+    if not isinstance(given, Sequence | AbstractSet):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidPolicy(f"topics={wanted!r}: give topics, such as ['occurrence.failed']")
     found: list[str] = []
     for topic in given:
         meant = [known for known in known_topics() if f"{known}.".startswith(f"{topic}.")]

@@ -70,6 +70,55 @@ def test_a_job_is_registered_or_refused(
     refusal(registered)
 
 
+CHANGES = {
+    "pause": ["expected_version", "reason"],
+    "resume": ["expected_version", "reason", "catch_up"],
+    "trigger": ["at", "request_id", "reason"],
+    "reschedule": ["schedule", "expected_version", "reason"],
+    "update": ["expected_version", "reason", "payload", "labels", "owner", "queue", "retry"],
+    "backfill": ["start", "end", "reprocess", "rate", "request_id"],
+    "upcoming": ["n"],
+}
+ASKING = {
+    "jobs": ["status", "name", "label", "after", "limit"],
+    "occurrences": ["job_id", "state", "since", "until", "after", "limit"],
+    "history": ["after", "limit"],
+    "log": ["after", "topics", "limit"],
+    "dead_letters": ["owner", "name", "after", "limit"],
+    "due_at": ["instant", "limit"],
+    "executions": ["since", "until", "limit"],
+}
+
+
+@given(st.data())
+@fuzzed
+def test_a_change_is_made_or_refused(scheduler: Scheduler, data: st.DataObject) -> None:
+    job = scheduler.register("ping", schedule=FAR, key="changed", replace=True)
+    command = data.draw(st.sampled_from(sorted(CHANGES)))
+    names = data.draw(st.lists(st.sampled_from(CHANGES[command]), unique=True))
+    arguments = {name: data.draw(VALUES) for name in names}
+    for needed in {"reschedule": ["schedule"], "backfill": ["start", "end"], "upcoming": ["n"]}.get(
+        command, []
+    ):
+        arguments.setdefault(needed, data.draw(VALUES))
+    refusal(lambda: getattr(scheduler, command)(job.id, **arguments))
+
+
+@given(st.data())
+@fuzzed
+def test_a_question_is_answered_or_refused(scheduler: Scheduler, data: st.DataObject) -> None:
+    question = data.draw(st.sampled_from(sorted(ASKING)))
+    names = data.draw(st.lists(st.sampled_from(ASKING[question]), unique=True))
+    arguments = {name: data.draw(VALUES) for name in names}
+    if question == "due_at":
+        arguments.setdefault("instant", data.draw(VALUES))
+    if question == "history":
+        job = scheduler.register("ping", schedule=FAR, key="changed", replace=True)
+        refusal(lambda: list(scheduler.history(job.id, **arguments)))
+    else:
+        refusal(lambda: list(getattr(scheduler, question)(**arguments)))
+
+
 @given(ODD, ODD, ODD, ODD)
 @fuzzed
 def test_a_policy_is_good_or_refused(base: Any, factor: Any, cap: Any, attempts: Any) -> None:

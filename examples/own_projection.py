@@ -92,7 +92,7 @@ def developing(home: str) -> Generator[None]:
     """`horolog dev`: Postgres, NATS, a scanner and a worker with sample handlers."""
     command = [sys.executable, "-m", "horolog.interface.cli.main", "dev", "--home", home]
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)  # noqa: S603
+    process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
     try:
         yield
     finally:

@@ -63,7 +63,7 @@ def read_job_file(path: Path) -> list[JobSpec]:
     specs: list[JobSpec] = []
     for number, entry in enumerate(cast("list[object]", declared), 1):
         try:
-            specs.append(_spec(entry, defaults))
+            specs.append(read_job(entry, defaults))
         except HorologError as error:
             where = f"{path}, job {number}"
             if isinstance(entry, dict) and "key" in entry:
@@ -108,10 +108,11 @@ def _yaml(path: Path, text: str) -> object:
         raise InvalidPolicy(f"{path} cannot be read: {error}") from None
 
 
-def _spec(entry: object, defaults: Mapping[str, Any]) -> JobSpec:
+def read_job(entry: object, defaults: Mapping[str, Any] | None = None) -> JobSpec:
+    """One declared job; raises as :func:`read_job_file` does."""
     if not isinstance(entry, dict):
         raise InvalidPolicy(f"{entry!r} is no table of a job's fields")
-    stated = {**defaults, **cast("dict[str, Any]", entry)}
+    stated = {**(defaults or {}), **cast("dict[str, Any]", entry)}
     for name in stated:
         if name not in _FIELDS:
             near = get_close_matches(str(name), sorted(_FIELDS), 1)

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 from horolog.application.alerting import setting_rules
 from horolog.application.alerting.rules import AlertRule
@@ -46,6 +46,7 @@ from horolog.application.privacy import forgetting
 from horolog.application.privacy.forgetting import Forgetting
 from horolog.application.privacy.ports import NoKeyring
 from horolog.application.privacy.reading_out import ReadingOut
+
 from horolog.application.queries import asking
 from horolog.application.queries.archives import archived_history
 from horolog.application.queries.following import Follower, follow
@@ -74,6 +75,10 @@ from horolog.interface.settings import MAX_ACTOR, Settings
 from horolog.interface.tracing import current_traceparent, traced
 from horolog.interface.wiring import Client, SystemEntropy, connect
 
+if TYPE_CHECKING:
+    from horolog.application.inbox.commands import Commands
+    from horolog.application.inbox.giving import Giving
+
 Answer = TypeVar("Answer")
 
 
@@ -84,7 +89,7 @@ class AsyncTransaction:
     connection: object
 
     async def later(
-        self, namespace: str, giving: Giving, answer: Callable[[Any], Answer]
+        self, namespace: str, giving: "Giving", answer: Callable[[Any], Answer]
     ) -> Answer:
         from horolog.infrastructure.clients_transaction import give_async
 
@@ -895,15 +900,19 @@ class Scheduler(Questions):
         return self._connected().context
 
     @property
-    def _giving(self) -> Commands:
+    def _giving(self) -> "Commands":
         """The commands of this client, to be given within a transaction; needs no connection."""
+        # Imported by those who use it: most clients do not.
+        from horolog.application.inbox.commands import Commands
+        from horolog.application.inbox.giving import Giver
+
         giver = Giver(
             self.settings.namespace, self.settings.actor, SystemEntropy(), current_traceparent()
         )
         return Commands(giver)
 
     def _within(
-        self, connection: object, giving: Giving, answer: Callable[[Any], Answer]
+        self, connection: object, giving: "Giving", answer: Callable[[Any], Answer]
     ) -> Answer:
         """The answer to a command that is given in the transaction of ``connection``. What is
         sealed in it is shown as such: nothing is asked on another connection meanwhile."""

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from horolog.application.alerting.ports import KeepsAlertRules
 from horolog.application.commands.backfilling import FindsOccurrences
@@ -12,7 +12,6 @@ from horolog.application.commands.context import Context
 from horolog.application.commands.dead_letters import FindsDeadLetters
 from horolog.application.commands.limiting_queues import LimitsQueues
 from horolog.application.commands.triggering import FindsTriggers
-from horolog.application.inbox.draining import Draining
 from horolog.application.log import ReadsLog
 from horolog.application.privacy.ports import Keyring
 from horolog.application.queries.audit_ports import Audits
@@ -29,7 +28,6 @@ from horolog.infrastructure.postgres.alerts import PostgresAlerts
 from horolog.infrastructure.postgres.audit import PostgresAudit
 from horolog.infrastructure.postgres.clock import PostgresClock
 from horolog.infrastructure.postgres.database import Database
-from horolog.infrastructure.postgres.inbox import PostgresInbox
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.log_news import PostgresLogNews
 from horolog.infrastructure.postgres.log_position import log_position
@@ -46,6 +44,9 @@ from horolog.infrastructure.postgres.subject_keys import PostgresSubjectKeys
 from horolog.infrastructure.privacy.keyring import CachedKeyring
 from horolog.interface.settings import Settings
 from horolog.interface.tracing import current_traceparent
+
+if TYPE_CHECKING:
+    from horolog.application.inbox.draining import Draining
 
 PATIENCE_S = 5.0
 """How long a command whose connection broke is tried again before the client is told."""
@@ -118,6 +119,8 @@ def connect(settings: Settings) -> Client:
         traceparent=current_traceparent,
         settle=draining(database, states, settings.actor, partitions).settle,
         keyring=keyring_of(settings, database),
+
+        settle=lambda job_id: draining(database, states, settings.actor, partitions).settle(job_id),
     )
     return Client(
         context,
@@ -140,8 +143,12 @@ def connect(settings: Settings) -> Client:
 
 def draining(
     database: Database, states: PostgresStates, actor: str, partitions: int | None = None
-) -> Draining:
+) -> "Draining":
     """What carries out the commands of the namespace's inbox. Raises ``StoreUnavailable``."""
+    # Imported by those who use it: most clients do not.
+    from horolog.application.inbox.draining import Draining
+    from horolog.infrastructure.postgres.inbox import PostgresInbox
+
     # The leaders are to hear of what they append here: it is not in their memory.
     log = PostgresLog(database)
     context = Context(

@@ -14,7 +14,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from horolog.application.decision import Decision
-from horolog.application.inbox.draining import Draining
 from horolog.application.log import Appended, AppendsToLog, Fences, ReadsLog, Recorded
 
 P = ParamSpec("P")
@@ -104,10 +103,14 @@ class ThreadedLog:
         return await self._thread.call(self._log.log, after=after, topics=topics, limit=limit)
 
 
+class _Drains(Protocol):
+    def drain(self, partitions: Sequence[int]) -> int: ...
+
+
 class ThreadedDraining:
     """The inbox for an asyncio loop."""
 
-    def __init__(self, draining: Draining, thread: DedicatedThread) -> None:
+    def __init__(self, draining: _Drains, thread: DedicatedThread) -> None:
         self._draining = draining
         self._thread = thread
 

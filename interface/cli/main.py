@@ -48,6 +48,9 @@ SECTIONS: Final = {
         "log": Lazy(f"{_CLI}.log:log", "The events, in their order."),
         "audit": Lazy(f"{_CLI}.audit:audit", "What ran, what did not, and what was due when."),
     },
+    "Moving here": {
+        "import": Lazy(f"{_CLI}.importing:importing", "A crontab, celery-beat, APScheduler."),
+    },
     "Running it": {
         "migrate": Lazy(f"{_CLI}.processes:migrate", "Create or upgrade the schema."),
         "scanner": Lazy(f"{_CLI}.processes:scanner", "One scanner process."),

@@ -73,9 +73,7 @@ def typed(settings: Settings, status: int, *command: str) -> None:
     print(f"$ horolog {' '.join(words)}")
     program = [sys.executable, "-m", "horolog.interface.cli.main", *command]
     place = ["--database-url", settings.database_url(), "--namespace", settings.namespace]
-    done = subprocess.run(
-        [*program, *place], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*program, *place], capture_output=True, text=True, check=False)
     print(done.stdout + done.stderr)
     assert done.returncode == status, done
 

@@ -18,7 +18,7 @@ from pydantic_core import to_json
 
 from horolog.application.commands.context import MAX_TRIES, Context, Entropy, too_busy
 from horolog.application.inbox.carrying_out import carry_out
-from horolog.application.inbox.given import AnyGiven, GivenRegistration, read_given
+from horolog.application.inbox.given import AnyGiven, read_given
 from horolog.application.inbox.imagined import Imagined, Order
 from horolog.domain.definition import JobDefinition
 from horolog.domain.errors import HorologError
@@ -98,8 +98,9 @@ class Giver:
                 with suppress(HorologError, ValidationError):
                     carry_out(context, imagined, read_given(earlier))
             imagined.changed = False
+            birth = imagined.job(identity) is None
             outcome = carry_out(context, imagined, given)
-            if not imagined.changed or (yield from _put(context, given)):
+            if not imagined.changed or (yield from _put(context, given, birth=birth)):
                 return outcome
         raise too_busy(f"job {job_id}")
 
@@ -154,14 +155,16 @@ def _look(job_id: UUID, request_id: str | None) -> Generator[Question, str | Non
     return _Look.model_validate_json(answer)
 
 
-def _put(context: Context, given: AnyGiven) -> Generator[Question, str | None, bool]:
+def _put(
+    context: Context, given: AnyGiven, *, birth: bool
+) -> Generator[Question, str | None, bool]:
     """Whether it lies there now; a registration of the same key may have come first."""
     state = context.states.job(given.job_id)
     assert state is not None, "a command leaves its job"
     asked = {
         "partition": state.partition,
         "job_id": given.job_id,
-        "birth": isinstance(given, GivenRegistration),
+        "birth": birth,
         "document": given.model_dump(mode="json", exclude_defaults=True)
         | {"command": given.command},
     }

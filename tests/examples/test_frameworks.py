@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Generator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +117,10 @@ async def test_the_fastapi_application_registers_and_withdraws(
     from horolog import InvalidSetting
     from horolog.fastapi import current_scheduler
 
-    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     for name in ("HOROLOG_DATABASE_URL", "HOROLOG_NAMESPACE"):
         monkeypatch.setenv(name, place[name])
-    import fastapi_shop  # pyright: ignore[reportMissingImports]
-
-    app: Any = fastapi_shop.app
+    app: Any = import_module("fastapi_shop").app
     transport = httpx.ASGITransport(app=app)
     async with (
         app.router.lifespan_context(app),

@@ -207,6 +207,25 @@ def verify(database: Database) -> bool:
     return rows == [(True,)]
 
 
+def test_a_registration_may_replace_what_is_there_and_what_is_about_to_be(
+    scheduler: Scheduler, connection: psycopg.Connection[Any]
+) -> None:
+    there = scheduler.register("a", schedule=Every(60), key="there")
+    options: dict[str, Any] = {"replace": True, "connection": connection}
+    assert scheduler.register("a", schedule=Every(61), key="there", **options).version == 2
+    assert scheduler.register("a", schedule=Every(62), key="there", **options).version == 3
+    scheduler.register("a", schedule=Every(60), key="new", **options)
+    scheduler.register("a", schedule=Every(63), key="new", **options)
+    connection.commit()
+    replaced = scheduler.job("new").schedule
+    assert isinstance(replaced, Every)
+    assert replaced.seconds == 63
+    scheduler.trigger(there.id, connection=connection)
+    connection.commit()
+    drain(Database(scheduler.settings.database_url(), scheduler.settings.namespace))
+    assert scheduler.job(there.id).version == 4
+
+
 def test_a_one_off_whose_time_passes_before_the_commit_is_late_and_not_lost(
     scheduler: Scheduler, connection: psycopg.Connection[Any], stage: Stage
 ) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg.conninfo import make_conninfo
-
 from horolog.domain.errors import InvalidSetting
+from horolog.infrastructure.postgres.conninfo import conninfo_of
 from horolog.interface.settings import Settings
 
 _KNOWN = frozenset({"DATABASE", "NAMESPACE", "ACTOR", "NATS_URL", "DATABASE_URL"})
@@ -56,4 +55,4 @@ def _conninfo(alias: str, databases: Mapping[str, Mapping[str, Any]]) -> str:
     options: Mapping[str, Any] = stated.get("OPTIONS", {})
     parts = {ours: stated[name] for name, ours in _NAMES.items() if stated.get(name)}
     parts |= {name: options[name] for name in _LIBPQ if options.get(name)}
-    return make_conninfo("", **{name: str(value) for name, value in parts.items()})
+    return conninfo_of(parts)

@@ -21,17 +21,18 @@ class ReadOnly(models.Model):
 
 
 class Job(ReadOnly):
-    id = models.UUIDField(primary_key=True)
-    key = models.TextField(null=True)
-    name = models.TextField("handler")
-    status = models.TextField()
-    queue = models.TextField()
-    owner = models.TextField(null=True)
-    version = models.IntegerField()
-    registered_at = models.DateTimeField()
-    changed_at = models.DateTimeField()
+    id: Any = models.UUIDField(primary_key=True)
+    key: Any = models.TextField(null=True)
+    name: Any = models.TextField("handler")
+    status: Any = models.TextField()
+    queue: Any = models.TextField()
+    owner: Any = models.TextField(null=True)
+    version: Any = models.IntegerField()
+    registered_at: Any = models.DateTimeField()
+    changed_at: Any = models.DateTimeField()
 
-    class Meta:
+    class Meta(ReadOnly.Meta):
+        abstract = False
         managed = False
         db_table = f'"{_SCHEMA}"."jobs"'
         verbose_name = "job"
@@ -41,18 +42,19 @@ class Job(ReadOnly):
 
 
 class DeadLetter(ReadOnly):
-    id = models.UUIDField(primary_key=True)
-    job_id = models.UUIDField()
-    name = models.TextField("handler")
-    owner = models.TextField(null=True)
-    cause = models.TextField()
-    kind = models.TextField(null=True)
-    error = models.TextField(null=True)
-    attempt = models.IntegerField()
-    fire_time = models.DateTimeField()
-    since = models.DateTimeField()
+    id: Any = models.UUIDField(primary_key=True)
+    job_id: Any = models.UUIDField()
+    name: Any = models.TextField("handler")
+    owner: Any = models.TextField(null=True)
+    cause: Any = models.TextField()
+    kind: Any = models.TextField(null=True)
+    error: Any = models.TextField(null=True)
+    attempt: Any = models.IntegerField()
+    fire_time: Any = models.DateTimeField()
+    since: Any = models.DateTimeField()
 
-    class Meta:
+    class Meta(ReadOnly.Meta):
+        abstract = False
         managed = False
         db_table = f'"{_SCHEMA}"."dead_letters"'
         verbose_name = "dead letter"

@@ -23,8 +23,8 @@ def only(text: str, **options: Any) -> dict[str, Any]:
     return found.jobs[0]
 
 
-def refusal(text: str, **options: Any) -> str:
-    found: Imported = read_crontab(text, **{"zone": "UTC", **options})
+def refusal(text: str, *, zone: str | None = "UTC", system: bool = False) -> str:
+    found: Imported = read_crontab(text, zone=zone, system=system)
     assert not found.jobs
     (remark,) = [one for one in found.remarks if one.kind == "refused"]
     return remark.said

@@ -9,6 +9,8 @@ python manage.py horolog job list
 import os
 import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Literal
 
 from django.core.management.base import BaseCommand
 
@@ -17,7 +19,7 @@ from horolog.interface.integrations.django.configuration import configuration
 
 class Command(BaseCommand):
     help = "Horolog's command line, on the database and the namespace of this project."
-    requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own way
+    requires_system_checks: Sequence[str] | Literal["__all__"] = ()
 
     def run_from_argv(self, argv: list[str]) -> None:
         # What follows is Horolog's: its options are not Django's.

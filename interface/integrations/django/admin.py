@@ -5,7 +5,7 @@ Who may change (the ``change`` permission of the model) may give commands, who m
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -31,7 +31,13 @@ def _each(
         messages.success(request, f"{done} {what}")
 
 
-class LooksOnly(admin.ModelAdmin[Any]):
+if TYPE_CHECKING:
+    _Admin = admin.ModelAdmin[Any]
+else:  # Django's own class takes no parameters
+    _Admin = admin.ModelAdmin
+
+
+class LooksOnly(_Admin):
     """Rows are shown, never edited: they follow the log."""
 
     list_per_page = 50

@@ -147,6 +147,10 @@ class SimulatedReadyMessage:
     def age_s(self) -> float:
         return max(0.0, self._source.now() - self.delivery.message.stored_at)
 
+    @property
+    def traceparent(self) -> str | None:
+        return None
+
     def tell(self, word: Word) -> None:
         self._source.say(self.delivery, word)
 

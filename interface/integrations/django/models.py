@@ -1,5 +1,7 @@
 """Read models of Horolog, for the admin page: views of its tables, never written by Django."""
 
+# pyright: reportUnknownVariableType=false -- a field's parameters are Django's to find out
+
 from typing import Any
 
 from django.db import models

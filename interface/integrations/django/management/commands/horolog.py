@@ -9,7 +9,6 @@ python manage.py horolog job list
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from typing import Literal
 
 from django.core.management.base import BaseCommand
@@ -19,7 +18,7 @@ from horolog.interface.integrations.django.configuration import configuration
 
 class Command(BaseCommand):
     help = "Horolog's command line, on the database and the namespace of this project."
-    requires_system_checks: Sequence[str] | Literal["__all__"] = ()
+    requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
 
     def run_from_argv(self, argv: list[str]) -> None:
         # What follows is Horolog's: its options are not Django's.

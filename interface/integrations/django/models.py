@@ -1,6 +1,7 @@
 """Read models of Horolog, for the admin page: views of its tables, never written by Django."""
 
-# pyright: reportUnknownVariableType=false -- a field's parameters are Django's to find out
+# A field's type parameters are found out by a plugin that this type checker does not have.
+# pyright: reportUnknownVariableType=false
 
 from typing import Any
 

@@ -200,10 +200,10 @@ class SimulatedReadySource:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._news.wait()
-        taken: list[ReadyMessage] = [
+        given: list[ReadyMessage] = [
             self._buffer.popleft() for _ in range(min(limit, len(self._buffer)))
         ]
-        return taken
+        return given
 
     async def _ask(self, limit: int) -> tuple[list[Delivery], float | None]:
         """What is there, and in how many seconds something may be offered again."""

@@ -40,13 +40,10 @@ from horolog.application.commands.backfill_request import Backfill, BackfillOpti
 from horolog.application.commands.context import Context
 from horolog.application.commands.correcting import Correcting, correct
 from horolog.application.commands.job_spec import JobSpec, Policies
-from horolog.application.inbox.commands import Commands
-from horolog.application.inbox.giving import Giver, Giving
 from horolog.application.privacy import forgetting
 from horolog.application.privacy.forgetting import Forgetting
 from horolog.application.privacy.ports import NoKeyring
 from horolog.application.privacy.reading_out import ReadingOut
-
 from horolog.application.queries import asking
 from horolog.application.queries.archives import archived_history
 from horolog.application.queries.following import Follower, follow

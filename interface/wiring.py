@@ -117,9 +117,7 @@ def connect(settings: Settings) -> Client:
         partitions=partitions,
         actor=settings.actor,
         traceparent=current_traceparent,
-        settle=draining(database, states, settings.actor, partitions).settle,
         keyring=keyring_of(settings, database),
-
         settle=lambda job_id: draining(database, states, settings.actor, partitions).settle(job_id),
     )
     return Client(

@@ -17,13 +17,21 @@ class DjangoWorker(Worker):
     that are broken or older than ``CONN_MAX_AGE``, as it does around each request."""
 
     def handles(
-        self, name: str, *, transactional: bool = False, concurrency: int | None = None
+        self,
+        name: str,
+        *,
+        transactional: bool = False,
+        concurrency: int | None = None,
+        process: bool = False,
     ) -> Callable[[Callable[P, R]], Handler[P, R]]:
-        register = super().handles(name, transactional=transactional, concurrency=concurrency)
+        register = super().handles(
+            name, transactional=transactional, concurrency=concurrency, process=process
+        )
 
         def kept(function: Callable[P, R]) -> Handler[P, R]:
             inner = function.function if isinstance(function, Handler) else function
-            return register(_fresh(inner))
+            # A process of its own makes connections of its own.
+            return register(inner if process else _fresh(inner))
 
         return kept
 

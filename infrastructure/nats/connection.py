@@ -6,6 +6,7 @@ was changed) closes the client for good: whoever holds one looks at ``is_closed`
 Drivers' exceptions are translated here and nowhere else; no message shows a password.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 
 from horolog.domain.errors import InvalidSetting, QueueUnavailable
+from horolog.infrastructure.nats.url_options import without_options
 
 SCHEMES = ("nats", "tls", "ws", "wss")
 
@@ -35,12 +37,14 @@ async def connect(
 ) -> tuple[Client, JetStreamContext]:
     """A connected client and its JetStream, seen to answer.
 
-    ``url`` is one URL, or several separated by commas. A server that is silent for ``silence_s`` is
+    ``url`` is one URL, or several separated by commas; its options are those of
+    :mod:`horolog.infrastructure.nats.url_options`. A server that is silent for ``silence_s`` is
     taken for gone. ``reconnected`` is called after the connection was lost and made again. Raises
     ``InvalidSetting`` for a URL that cannot be one, and ``QueueUnavailable`` where no server can be
     reached, lets us in and has JetStream.
     """
-    servers = checked_urls(url)
+    stated = without_options(checked_urls(url))
+    servers = stated.urls
     client = Client()
     last: list[Exception] = []
 
@@ -52,19 +56,22 @@ async def connect(
             await reconnected()
 
     try:
-        await client.connect(
-            servers=servers,
-            name=name,
-            error_cb=note,
-            reconnected_cb=on_reconnect,
-            connect_timeout=connect_timeout_s,  # pyright: ignore[reportArgumentType] - seconds
-            reconnect_time_wait=RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType] - seconds
-            max_reconnect_attempts=1,
-            # A peer that vanished without a word is noticed at the third of these.
-            ping_interval=silence_s / 3,  # pyright: ignore[reportArgumentType] - seconds
-            max_outstanding_pings=2,
-            flush_timeout=request_timeout_s,
-        )
+        # A server that hangs up in the middle of a handshake has the client try without end.
+        async with asyncio.timeout(connect_timeout_s * (len(servers) + 1)):
+            await client.connect(
+                servers=servers,
+                tls=stated.tls,
+                name=name,
+                error_cb=note,
+                reconnected_cb=on_reconnect,
+                connect_timeout=connect_timeout_s,  # pyright: ignore[reportArgumentType] - seconds
+                reconnect_time_wait=RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType] - seconds
+                max_reconnect_attempts=1,
+                # A peer that vanished without a word is noticed at the third of these.
+                ping_interval=silence_s / 3,  # pyright: ignore[reportArgumentType] - seconds
+                max_outstanding_pings=2,
+                flush_timeout=request_timeout_s,
+            )
     except (nats.errors.Error, OSError, TimeoutError) as error:
         await disconnect(client)
         raise QueueUnavailable(

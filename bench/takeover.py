@@ -48,7 +48,7 @@ def killed_s(bench: Stage, horizon: int, lease_s: float) -> float:
             for partition, instance in bench.ask(
                 settings, "SELECT partition, instance FROM :schema.partitions"
             )
-            if pid in instance.split(":")
+            if instance is not None and pid in instance.split(":")
         ]
         assert led
         newest = max(bench.ask(settings, "SELECT max(position) FROM :schema.log")[0])

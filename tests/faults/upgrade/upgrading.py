@@ -33,13 +33,13 @@ from horolog.infrastructure.postgres.migration_files import Migration, migration
 from horolog.interface.projections import Projections
 from horolog.interface.settings import Settings
 
-NEXT_TABLES = """-- horolog: admits {last}
+NEXT_TABLES = """-- horolog: admits {admits}
 ALTER TABLE :schema.next_runs ADD COLUMN colour text;
 ALTER TABLE :schema.jobs ADD COLUMN colour text;
 ALTER TABLE :schema.occurrence_events ADD COLUMN colour text;
 CREATE TABLE :schema.coloured (id uuid PRIMARY KEY);
 """
-NEXT_ONLINE = """-- horolog: admits {last}
+NEXT_ONLINE = """-- horolog: admits {admits}
 -- horolog: online
 -- step
 CREATE INDEX CONCURRENTLY IF NOT EXISTS jobs_coloured ON :schema.jobs (colour)
@@ -82,6 +82,12 @@ class Load:
         assert self._popen.returncode == 0, errors
         answer: dict[str, Any] = json.loads(said)
         return [UUID(job) for job in answer["jobs"]], answer["slowest_s"]
+
+    def close(self) -> None:
+        """Ends it, where nobody has."""
+        if self._popen.poll() is None:
+            self._popen.kill()
+            self._popen.communicate()
 
 
 def place_of(settings: Settings) -> dict[str, str]:
@@ -134,16 +140,19 @@ def upgrade(
     assert status == 0, said
     database = Database(endpoints.database_url, namespace)
     prepare(database)
+    loads: list[Load] = []
     try:
         with processes_of(previous, settings, folder) as old:
             load = Load(previous, settings, pause_s)
+            loads.append(load)
             _until(lambda: _succeeded(database, old[1]) >= 5, "the release before works", old)
             sleep(seconds / 2)
             if not _admitted(database):
                 load.end()
                 return _refused(database, settings, previous)
             begin = monotonic()
-            with _one_release_further():
+            known = _schema(database)
+            with _one_release_further(known):
                 migrating.migrate(database)
             migrated_s = monotonic() - begin
             with (
@@ -151,6 +160,7 @@ def upgrade(
                 processes_of(ROOT, settings, folder) as new,
             ):
                 later = Load(ROOT, settings, pause_s)
+                loads.append(later)
                 before = _succeeded(database, old[1])
                 _until(
                     lambda: (
@@ -167,7 +177,7 @@ def upgrade(
                 system.until_done()
                 problems += _stop(new)
                 found = account(system)
-                problems += [*found.problems, *_words([*old, *new]), *_differences(settings)]
+                problems += [*found.problems, *_words([*old, *new]), *_differences(settings, known)]
                 return Upgrade(
                     True,
                     migrated_s,
@@ -178,6 +188,8 @@ def upgrade(
                     problems,
                 )
     finally:
+        for one in loads:
+            one.close()
         database.close()
 
 
@@ -187,9 +199,14 @@ def prepare(database: Database) -> None:
         database.query(database.sql(statement))
 
 
+def _schema(database: Database) -> int:
+    """The last migration that was applied."""
+    return database.query(database.sql("SELECT max(number) FROM :schema.migrations"))[0][0]
+
+
 def _admitted(database: Database) -> bool:
     """Whether this release leaves the schema usable to the one before."""
-    last = database.query(database.sql("SELECT max(number) FROM :schema.migrations"))[0][0]
+    last = _schema(database)
     return all(m.admits <= last for m in migrations() if m.number > last)
 
 
@@ -207,13 +224,14 @@ def _refused(database: Database, settings: Settings, previous: Path) -> Upgrade:
 
 
 @contextmanager
-def _one_release_further() -> Generator[None]:
+def _one_release_further(admits: int) -> Generator[None]:
+    """As code of the release after this one, whose schema still admits the one before."""
     here = migrations()
     last = here[-1].number
     further = [
         *here,
         *(
-            Migration(last + n, f"next_{n}", text.format(last=last))
+            Migration(last + n, f"next_{n}", text.format(admits=admits))
             for n, text in enumerate(NEXT, 1)
         ),
     ]
@@ -252,9 +270,9 @@ def _words(processes: Sequence[Process]) -> list[str]:
     return [f"{p.words.name}: {line}" for p in processes for line in p.errors()]
 
 
-def _differences(settings: Settings) -> list[str]:
+def _differences(settings: Settings, admits: int) -> list[str]:
     with (
-        _one_release_further(),
+        _one_release_further(admits),
         Projections(settings.database_url(), namespace=settings.namespace) as projections,
     ):
         return [str(difference) for difference in projections.verify().differences]

@@ -114,13 +114,15 @@ class Outcome:
 class Story:
     """What happens to a run so that it comes to a point. ``first`` is what its first attempt does;
     ``command`` what a client does, while no worker lives, or (``while_running``) when one has
-    begun; ``alerts`` that somebody is to be told of its death, ``stops`` that its scanner is."""
+    begun; ``alerts`` that somebody is to be told of its death, ``stops`` that its scanner is;
+    ``late`` that it begins only after its deadline."""
 
     first: str = ""
     command: str = ""
     while_running: bool = False
     alerts: bool = False
     stops: bool = False
+    late: bool = False
 
     @property
     def cancels(self) -> bool:
@@ -144,6 +146,8 @@ def story_of(point: str) -> Story:
             return Story("waits", "cancel run", while_running=True)
         case "released":
             return Story(stops=True)
+        case "missed":
+            return Story(late=True)
         case "raised" | "delivered":
             return Story("dies", alerts=True)
         case _:
@@ -268,17 +272,17 @@ def tell(
     flags: Path,
 ) -> None:
     """Has the story happen, up to where the run only has to end."""
-    if not (story.command or story.alerts or story.stops):
+    if not (story.command or story.alerts or story.stops or story.late):
         if "elected" in wanted[0]:
             victims.hold("scanner")  # its successor is elected, for this run too
         return None
-    if story.stops or (story.command and not story.while_running):
+    if story.stops or story.late or (story.command and not story.while_running):
         victims.hold("worker")
     until = time.monotonic() + DEADLINE_S
     while time.monotonic() < until:
         victims.keep_alive("scanner", *(["worker"] if story.while_running or story.alerts else []))
         last = [event.topic for event in scheduler.history(key)][-1:]
-        if story.alerts and reached(*wanted, flags):
+        if (story.alerts or story.late) and reached(*wanted, flags):
             return None
         if story.stops and last == ["occurrence.claimed.1"]:
             return victims.stop("scanner")

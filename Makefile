@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST_ARGS ?=
 
-.PHONY: bench-isolated bench-memory help demo test simulate api-check kill-points upgrade lint typecheck docs bench bench-peers torture split-leaders fairness check clean
+.PHONY: bench-isolated bench-memory help demo test simulate mutate api-check kill-points upgrade lint typecheck docs bench bench-peers torture split-leaders fairness check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -46,6 +46,9 @@ simulate: $(STAMP) ## the whole system in simulated time; SEEDS=200, SEED=n, HOU
 EXAMPLES ?= 5000
 fuzz: $(STAMP) ## whatever may come in at any entrance; EXAMPLES=n for each kind
 	@HOROLOG_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q --timeout 0 tests/fuzz
+
+mutate: $(STAMP) ## break the code in known ways, and see that the simulation sees each of them
+	@$(BIN)/python -m tests.simulation.mutate
 
 kill-points: $(STAMP) ## kill -9 at every point of the path, and the table of what became of it
 	@$(BIN)/python tests/faults/kill_points/run.py

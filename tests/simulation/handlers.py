@@ -131,6 +131,8 @@ def handlers_of(machine: "Machine") -> Handlers:  # noqa: C901 - one after the o
             snoozed = sum(e.outcome == "Snooze" for e in before)
             if doing.draw("luck") < 0.5 and snoozed < MOST_SNOOZES:
                 raise Snooze(10.0 * tempo)
+            if doing.draw("luck") > 0.75:
+                raise ConnectionError("refused")
             return doing.returned()
 
     async def deaf(run: Run, n: int = 0) -> Any:

@@ -9,6 +9,7 @@ have ended as its handler ended; and each order must have had its effect.
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -98,6 +99,12 @@ class Model:
         self._about = {e.position: e.topic.split(".")[0] for e in world.log.tables.events}
         self._jobs: dict[UUID, Job] = {}
         self._lives: dict[UUID, Life] = {}
+        lease_s = world.plan.worker_settings.lease_s
+        self._away_for_long = any(
+            (a.kind.startswith(("log_", "slow_log")) and a.seconds > lease_s / 4)
+            or (a.kind == "log_clock_step" and a.amount > lease_s / 4)
+            for a in world.plan.actions
+        )
         self._troubled = any(a.kind not in COMMANDS for a in world.plan.actions)
 
     def check(self) -> list[str]:
@@ -107,7 +114,11 @@ class Model:
         for identity, life in self._lives.items():
             self._check_life(identity, life)
         self._check_lanes()
+        self._check_overlaps()
         self._check_orders()
+        self._check_pauses()
+        self._check_requests()
+        self._check_publishing()
         return self._found
 
     # Reading.
@@ -226,12 +237,24 @@ class Model:
         row = self._world.log.tables.jobs[identity]
         if job.paused is not None and row.held_fire is not None and fire >= row.held_fire:
             return _may_wait(job)  # it had not had its turn yet when all jobs were paused
+        if job.cancelled == era.until and fire > self._last_turn(identity, job):
+            return _may_wait(job) or self._troubled  # it waited for its turn, and was cancelled
         for event in job.skipped:
             first = datetime.fromisoformat(event.state["first"])
             last = datetime.fromisoformat(event.state["last"])
             if first <= fire <= last and era.since <= event.at <= era.until:
                 return self._holds(job, event, fire)
         return False
+
+    def _last_turn(self, identity: UUID, job: Job) -> datetime:
+        """The last fire time of a job that was decided on."""
+        claimed = [
+            life.fire
+            for life in self._lives.values()
+            if life.job == identity and life.kind == "schedule"
+        ]
+        skipped = [datetime.fromisoformat(event.state["last"]) for event in job.skipped]
+        return max([*claimed, *skipped], default=job.eras[0].since)
 
     def _holds(self, job: Job, event: Event, fire: datetime) -> bool:
         policies = job.spec["policies"]
@@ -246,19 +269,31 @@ class Model:
                     for since, until in job.held
                 )
             case "superseded":
-                # Something later stood in for it, or its schedule was replaced.
+                # Something stands in for it, or its schedule was replaced.
                 replaced = any(abs(era.since - event.at) <= CHANGING for era in job.eras[1:])
                 caught_up = late and policies["catch_up"] in ("latest", "earliest")
-                return caught_up or replaced or one_at_a_time
+                return replaced or ((caught_up or one_at_a_time) and self._stands_in(job, event))
             case "misfire":
                 if event.at - fire > timedelta(seconds=policies["catch_up_window"]):
                     return True
-                caught_up = late and policies["catch_up"] in ("skip", "latest", "earliest")
-                return caught_up or one_at_a_time
+                if policies["catch_up"] == "skip" and event.at - fire > GRACE - SLACK:
+                    return True
+                return one_at_a_time and self._stands_in(job, event)
             case "overlap":
                 return policies["overlap"] != "allow" and self._was_unfinished(job, event)
             case _:
                 return False
+
+    def _stands_in(self, job: Job, event: Event) -> bool:
+        """Whether another fire time of the job runs where a range was dropped: it was claimed in
+        the same breath, is still due, or had not ended yet."""
+        following = event.state.get("next_fire")
+        if following is not None and datetime.fromisoformat(following) <= event.at:
+            return True
+        return any(
+            life.job == event.stream and life.events[0].at == event.at
+            for life in self._lives.values()
+        ) or self._was_unfinished(job, event)
 
     def _oldest(self, event: Event) -> datetime:
         """The first fire time of the job that was decided on in the same breath as a range."""
@@ -304,6 +339,7 @@ class Model:
         for event in life.events:
             self._check_outcome(identity, event, seen)
         self._check_retries(life, identity, seen)
+        self._check_losses(life, identity)
         if life.last == "succeeded" and life.kind != "ordered":
             name = self._jobs[life.job].spec["name"]
             if name.startswith("transactional") and world.witness.effects[identity] != 1:
@@ -342,15 +378,51 @@ class Model:
                 elif execution is None or execution.outcome != "returned":
                     what = "never ran" if execution is None else execution.outcome or "never ended"
                     self._say(f"attempt {attempt} of {identity} succeeded, and its handler {what}")
+                elif self._overran(identity, execution):
+                    self._say(f"attempt {attempt} of {identity} succeeded after its timeout")
                 elif event.state.get("result") != execution.result:
                     self._say(f"attempt {attempt} of {identity} has another handler's result")
             case "failed":
+                hopeless = event.state["kind"] in ("permanent", "argument")
+                if hopeless and event.state.get("retry_at") is not None:
+                    self._say(f"attempt {attempt} of {identity} is hopeless, and is tried again")
                 returned = execution is not None and execution.outcome == "returned"
                 timed_out = event.state["kind"] in ("timeout", "transport")
                 if returned and not timed_out and name not in ("deaf", "blocking"):
                     self._say(f"attempt {attempt} of {identity} failed, and its handler returned")
             case _:
                 pass
+
+    def _overran(self, identity: UUID, execution: Any) -> bool:
+        """Whether it was given more time than its job allows, by a process that never stood."""
+        timeout = self._jobs[self._lives[identity].job].spec["policies"].get("timeout")
+        if timeout is None or execution.process.troubled_at:
+            return False
+        grace_s = self._world.plan.worker_settings.cancel_grace_s
+        return execution.ended - execution.began > timeout + grace_s + 1.0
+
+    def _check_losses(self, life: Life, identity: UUID) -> None:
+        """No attempt is lost whose worker lived, was never frozen, and could reach the log."""
+        if self._away_for_long:
+            return
+        for before, event in pairwise(life.events):
+            if event.kind != "lost":
+                continue
+            attempted = next(
+                e
+                for e in reversed(life.events)
+                if e.kind == "attempted" and e.position < event.position
+            )
+            machine = self._world.lives[attempted.state["actor"].removeprefix("worker/")]
+            if not machine.troubled_at or self._seconds(event.at) < machine.troubled_at[0]:
+                self._say(
+                    f"attempt {event.state['attempt']} of {identity} was lost after {before.kind},"
+                    f" and its worker {machine.name} was well"
+                )
+
+    def _seconds(self, at: datetime) -> float:
+        """The world's seconds at an instant of the log's clock, or more."""
+        return (at - self._world.plan.start).total_seconds()
 
     def _check_retries(self, life: Life, identity: UUID, seen: Any) -> None:
         """No budget is exceeded, none is cut short, and nobody is tried again too soon."""
@@ -419,6 +491,32 @@ class Model:
             if len(held[lane]) > limit:
                 self._say(f"position {event.position}: {len(held[lane])} runs where {limit} may")
 
+    def _check_overlaps(self) -> None:
+        """Where runs must not overlap, none is claimed while another one is open."""
+        open_: dict[UUID, set[UUID]] = defaultdict(set)
+        replayed: set[UUID] = set()
+        for event in self._events:
+            if self._about[event.position] != "occurrence":
+                continue
+            life = self._lives[event.stream]
+            if event.kind == "replayed":
+                # Nobody who claims the job's next fire time at this moment can know of it.
+                replayed.add(life.job)
+            if event.kind in ENDS:
+                open_[life.job].discard(event.stream)
+                continue
+            job = self._jobs.get(life.job)
+            first = event.kind == "claimed" and event.state.get("fires") is not None
+            if (
+                first
+                and job is not None
+                and job.spec["policies"]["overlap"] != "allow"
+                and life.job not in replayed
+                and open_[life.job]
+            ):
+                self._say(f"{event.stream} was claimed while {open_[life.job]} was open")
+            open_[life.job].add(event.stream)
+
     # Orders.
 
     def _check_orders(self) -> None:
@@ -443,6 +541,69 @@ class Model:
             for event in life.events:
                 if event.kind in ("claimed", "attempted") and event.at > job.cancelled:
                     self._say(f"{identity} was {event.kind} after its job had been cancelled")
+
+    def _check_pauses(self) -> None:
+        """What a pause held back does not run, unless the user asked for it."""
+        if any(o.action.what.get("catch_up") for o in self._world.orders):
+            return
+        for identity, life in self._lives.items():
+            job = self._jobs.get(life.job)
+            if job is None or life.kind != "schedule":
+                continue
+            for since, until in job.held:
+                first = life.events[0]
+                if since + CHANGING < life.fire < until - CHANGING and first.at > until:
+                    self._say(f"{identity} ran, whose fire time {life.fire} lay in a pause")
+
+    def _check_requests(self) -> None:
+        """The same request is one run."""
+        seen = Counter(
+            (event.stream, event.state["request_id"])
+            for event in self._events
+            if event.kind == "triggered" and event.state.get("request_id")
+        )
+        for (job, request_id), count in seen.items():
+            if count > 1:
+                self._say(f"{request_id} of job {job} ordered {count} runs")
+
+    def _check_publishing(self) -> None:
+        """Every claim is in the queue soon, if not at once: by its leader or by the next one. Where
+        scanners die that is a lease away, and no claim has to wait for its window to end."""
+        plan = self._world.plan
+        if plan.bounds or any(a.kind in _QUEUE_TROUBLES for a in plan.actions):
+            return
+        soon = 24.0 * plan.tempo + 3.0
+        intervals = self._outages()
+        for identity, life in self._lives.items():
+            for event in life.events:
+                if event.kind != "claimed":
+                    continue
+                attempt = event.state["attempt"]
+                after = next((e for e in life.events if e.version == event.version + 1), None)
+                if after is not None and after.kind in ("recalled", "skipped"):
+                    continue
+                arrived = self._world.witness.arrived.get((identity, attempt))
+                at = claimed = self._seconds(event.at)
+                for began, ended in intervals:
+                    if began <= at + soon:
+                        at = max(at, ended)
+                if arrived is None or arrived > at + soon:
+                    when = "never" if arrived is None else f"{arrived - claimed:.1f} s later"
+                    self._say(f"attempt {attempt} of {identity} was claimed and published {when}")
+
+    def _outages(self) -> list[tuple[float, float]]:
+        """From when to when nobody could publish, or somebody has to take over what was left."""
+        plan, world = self._world.plan, self._world
+        found = [(a.at, a.at + a.seconds) for a in plan.actions if a.kind in _OUTAGES]
+        counts = [*world.scanners_alive, (world.loop.now, 0)]
+        found += [(at, until) for (at, alive), (until, _) in pairwise(counts) if not alive]
+        found += [
+            (at, at)
+            for name, machine in world.lives.items()
+            if name.startswith("scanner")
+            for at in machine.troubled_at
+        ]
+        return sorted(found)
 
     def _check_trigger(self, identity: UUID) -> None:
         if identity not in self._lives:
@@ -470,6 +631,17 @@ def _reason(job: Job, fire: datetime) -> str:
                 f" {policies['overlap']}, catch_up {policies['catch_up']})"
             )
     return "nothing says why"
+
+
+_OUTAGES = frozenset({"queue_away", "queue_cut", "log_away", "log_cut"})
+_QUEUE_TROUBLES = frozenset(
+    {
+        "slow_queue", "slow_log", "full", "delete_stream", "lose_end", "purge_stream",
+        "delete_consumer", "messages_lost", "confirmations_lost", "queue_requests_lost",
+        "queue_answers_lost", "log_answers_lost", "log_requests_lost", "freeze", "suspend",
+        "log_clock_step",
+    }
+)  # fmt: skip
 
 
 SLACK = timedelta(seconds=0.5)

@@ -64,6 +64,16 @@ class Wire:
         self.request(work, reply)
         return await future
 
+    def at_once(self, work: Callable[[], T]) -> T:
+        """A request that takes no time; it may be lost, and so may its answer."""
+        error = _AWAY[self._server]
+        if self.is_cut() or self.befalls(f"{self._server}_requests_lost"):
+            raise error("the simulated server is away")
+        result = work()
+        if self.befalls(f"{self._server}_answers_lost"):
+            raise error("the answer was cut off")
+        return result
+
     def delay_s(self) -> float:
         """How long one way takes now."""
         chance = self._random.random()
@@ -122,14 +132,16 @@ class Wire:
 
 
 class BlockingWire:
-    """The same connection for code that blocks: it has to run in a fibre."""
+    """The same connection for code that blocks. In a fibre its calls take their time; outside of
+    one they are done at once, and only fail as others do."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
     def __call__(self, work: Callable[[], T]) -> T:
         fibre = current_fibre()
-        assert fibre is not None, "blocking calls are made in fibres"
+        if fibre is None:
+            return self._wire.at_once(work)
         self._wire.request(work, fibre.answer)
         return fibre.wait()
 

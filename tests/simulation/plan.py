@@ -19,7 +19,7 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.worker.settings import WorkerSettings
 from horolog.infrastructure.simulated.ready_stream import Bounds
 
-TEMPOS = (1.0, 1.0, 1.0, 8.0, 60.0, 240.0, 240.0)
+TEMPOS = (1.0, 240.0, 8.0, 1.0, 240.0, 60.0, 240.0)
 UNITS_S = 900.0
 """How long a plan is, in seconds of tempo 1, before everything is healed."""
 
@@ -31,6 +31,15 @@ STARTS = (
     datetime(2028, 2, 28, 20, tzinfo=UTC),
     datetime(2027, 6, 1, 8, tzinfo=UTC),
 )
+FOCUSES = (
+    ("nothing", 0.08),
+    ("failover", 0.2),
+    ("old leaders", 0.28),
+    ("old workers", 0.36),
+    ("the queue", 0.45),
+)
+"""How many of the plans have trouble with one thing alone; the others have all of it."""
+
 ZONES = ("America/New_York", "Europe/London", "Europe/Berlin", "Australia/Lord_Howe", "UTC")
 
 COMMANDS = frozenset(
@@ -71,7 +80,8 @@ class Action:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run of the simulation. ``length_s`` is when all troubles end."""
+    """One run of the simulation. ``length_s`` is when all troubles end, ``focus`` what they are
+    about."""
 
     seed: int
     tempo: float
@@ -82,6 +92,7 @@ class Plan:
     partitions: int
     bounds: dict[str, Any]
     actions: tuple[Action, ...]
+    focus: str = "everything"
 
     @cached_property
     def scanner_settings(self) -> ScannerSettings:
@@ -156,7 +167,7 @@ class Plan:
         head = (
             f"seed {self.seed}: {self.length_s / 3600:.1f} h at tempo {self.tempo:g} from"
             f" {self.start.isoformat()}, {self.scanners} scanners, {self.workers} workers,"
-            f" {self.partitions} partitions"
+            f" {self.partitions} partitions, trouble with {self.focus}"
         )
         return "\n".join([head, *(str(action) for action in self.actions)])
 
@@ -178,19 +189,26 @@ class _Drawing:
         self._scanners = random.choice((1, 2, 2, 3))
         self._workers = random.choice((1, 2, 2, 3))
         self._partitions = random.choice((1, 3, 8))
+        # Some plans are calm, and some have trouble with one thing alone: there is more to be said
+        # of what must not happen in them.
+        draw = random.random()
+        self._focus = next((focus for focus, upto in FOCUSES if draw < upto), "everything")
+        if self._focus in ("failover", "old leaders"):
+            self._partitions, self._scanners = random.choice((1, 2)), 2
         self._moments: list[float] = []
         self._jobs = 0
         self._actions: list[Action] = []
 
     def plan(self) -> Plan:
         random = self._random
-        for _ in range(random.randint(2, 6)):
+        many = self._focus in ("failover", "old leaders")
+        for _ in range(random.randint(4, 7) if many else random.randint(2, 6)):
             self._register(random.uniform(0.0, 20.0))
         for _ in range(random.randint(0, 3)):
             self._register(self._moment())
-        calm = random.random() < 0.1
-        for _ in range(0 if calm else random.randint(3, 16)):
-            self._trouble()
+        kinds = self._kinds()
+        for _ in range(random.randint(3, 16) if kinds else 0):
+            random.choice(kinds)()
         for _ in range(random.randint(0, 12)):
             self._command()
         bounds: dict[str, Any] = {}
@@ -208,6 +226,7 @@ class _Drawing:
             self._partitions,
             bounds,
             tuple(sorted(self._actions, key=lambda action: action.at)),
+            self._focus,
         )
 
     def _do(self, at: float, kind: str, target: str = "", **values: Any) -> None:
@@ -241,7 +260,9 @@ class _Drawing:
     def _spec(self, at: float) -> dict[str, Any]:
         random, tempo = self._random, self._tempo
         policies: dict[str, Any] = {
-            "overlap": random.choice(
+            "overlap": "allow"
+            if self._focus == "old leaders"
+            else random.choice(
                 ("allow", "allow", "skip", "buffer_one", "buffer_all", "cancel_other")
             ),
             "catch_up": random.choice(("latest", "latest", "earliest", "all", "all", "skip")),
@@ -305,13 +326,60 @@ class _Drawing:
 
     # Troubles.
 
-    def _trouble(self) -> None:
-        kinds: list[Callable[[], None]] = [
-            self._crash, self._crash, self._freeze, self._freeze, self._stop, self._loss,
-            self._loss, self._loss, self._outage, self._outage, self._slowness, self._queue_harm,
-            self._queue_harm, self._full, self._clock, self._all_away,
-        ]  # fmt: skip
-        self._random.choice(kinds)()
+    def _kinds(self) -> list[Callable[[], None]]:
+        match self._focus:
+            case "nothing":
+                return []
+            case "failover":
+                return [self._crash_leader, self._crash_leader, self._queue_outage]
+            case "old leaders":
+                # So slow that a claim takes a while, and its successor's takeover too.
+                seconds = self._units
+                self._do(0.0, "slow_log", "scanner", seconds=seconds, amount=0.3 * self._tempo)
+                return [self._freeze_leader]
+            case "old workers":
+                seconds = self._units
+                self._do(0.0, "slow_log", "worker", seconds=seconds, amount=0.3 * self._tempo)
+                return [self._freeze_worker]
+            case "the queue":
+                return [self._queue_harm, self._loss]
+            case _:
+                return [
+                    self._crash, self._crash, self._freeze, self._freeze, self._stop, self._loss,
+                    self._loss, self._loss, self._outage, self._outage, self._slowness,
+                    self._queue_harm, self._queue_harm, self._full, self._clock, self._all_away,
+                ]  # fmt: skip
+
+    def _crash_leader(self) -> None:
+        after = self._random.choice((0.0, 0.0, 30.0)) * self._random.random()
+        target = f"scanner-{self._random.randrange(self._scanners)}"
+        amount = float(self._random.randint(1, 40))
+        self._do(self._moment(), "crash", target, seconds=after, amount=amount)
+
+    def _queue_outage(self) -> None:
+        """About a moment at which something is due, and with it the end of a scanner."""
+        random = self._random
+        due = random.choice(self._moments) if self._moments else self._moment()
+        before, after = random.uniform(0.0, 3.0), random.uniform(3.0, 30.0)
+        self._do(max(0.0, due - before), "queue_away", seconds=before + after)
+        target = f"scanner-{random.randrange(self._scanners)}"
+        self._do(due + random.uniform(0.0, after), "crash", target)
+
+    def _freeze_leader(self) -> None:
+        """In the middle of a claim, until about the time when its lease ends."""
+        random = self._random
+        at = self._moment() if not self._moments else random.choice(self._moments)
+        target = f"scanner-{random.randrange(self._scanners)}"
+        seconds = random.uniform(6.0, 13.0)
+        self._do(at + random.uniform(0.0, 0.8), "freeze", target, seconds=seconds)
+
+    def _freeze_worker(self) -> None:
+        """In the middle of beginning a run, until after its lease."""
+        random = self._random
+        at = self._moment() if not self._moments else random.choice(self._moments)
+        target = f"worker-{random.randrange(self._workers)}"
+        seconds = random.uniform(20.0, 60.0)
+        self._do(at + random.uniform(0.0, 1.5), "freeze", target, seconds=seconds)
 
     def _crash(self) -> None:
         random = self._random
@@ -327,11 +395,17 @@ class _Drawing:
 
     def _freeze(self) -> None:
         random = self._random
+        at = self._moment()
+        seconds = random.choice((1.0, 12.0, 45.0)) * random.uniform(0.3, 1.5)
+        later = [moment for moment in self._moments if 11.0 < moment - at < 60.0]
+        if later and random.random() < 0.6:
+            # It goes on just when something is due again, long after its lease has ended.
+            seconds = random.choice(later) - at + random.uniform(-0.006, 0.004) / self._tempo
         self._do(
-            self._moment(),
-            random.choice(("freeze", "freeze", "suspend")),
+            at,
+            random.choice(("freeze", "suspend")),
             self._someone(),
-            seconds=random.choice((1.0, 12.0, 45.0)) * random.uniform(0.3, 1.5),
+            seconds=seconds,
             amount=float(random.choice((1, random.randint(1, 60)))),
         )
 

@@ -51,6 +51,8 @@ class Machine(Process):
         self.stood_s = 0.0
         """For how long its clock stood still, with the machine."""
         self.wall_offset_s = 0.0
+        self.troubled_at: list[float] = []
+        """When it was frozen, told to stop, or ended."""
 
     def monotonic(self) -> float:
         return self._start + (self.world.loop.now - self.stood_s) * self._drift
@@ -192,7 +194,7 @@ class WorkerMachine(Machine):
                 counts=SimulatedCounts(world.log, heart),
                 stops=News(self, "stop"),
                 clock=self,
-                beat=FibreBeat(self),
+                beat=Beat(self),
                 threads=FibreThreads(settings.threads),
             )
             handlers = world.handlers_of(self)
@@ -236,8 +238,8 @@ class Occurrences:
         return await self._link(lambda: self._world.states.occurrence(occurrence_id))
 
 
-class FibreBeat:
-    """As :class:`KeepsBeat` promises, in simulated time."""
+class Beat:
+    """As :class:`KeepsBeat` promises, in simulated time; a beat itself takes none."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -259,25 +261,9 @@ class FibreBeat:
         self, beat: Callable[[], None], interval_s: float, last: Callable[[], None]
     ) -> None:
         while not self._stop.is_set():
-            await in_fibre(self._machine.world, beat)
+            beat()
             await self._machine.wait(self._stop, interval_s)
-        await in_fibre(self._machine.world, last)
-
-
-async def in_fibre(world: "World", function: Callable[[], Any]) -> Any:
-    """The result of a blocking function, which runs in a fibre of the calling process."""
-    future = world.loop.create_future()
-
-    def done(result: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-
-    world.fibre(function, done)
-    return await future
+        last()
 
 
 class FibreThreads:

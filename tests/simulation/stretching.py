@@ -8,7 +8,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import ModuleType
 
-from horolog.application.scanner import claiming, headroom, lanes, publishing, republishing, serving
+from horolog.application.scanner import (
+    claiming,
+    headroom,
+    lanes,
+    looking,
+    publishing,
+    republishing,
+    serving,
+    sweep,
+)
 from horolog.domain import firing
 
 PAUSES: tuple[tuple[ModuleType, str], ...] = (
@@ -24,14 +33,27 @@ PAUSES: tuple[tuple[ModuleType, str], ...] = (
 )
 
 
+PAGES: tuple[tuple[ModuleType, str, int], ...] = (
+    (sweep, "SMALLEST_PAGE", 2),
+    (republishing, "PAGE", 2),
+    (looking, "SCAN_PAGE", 3),
+)
+"""Pages so small that there is always another one."""
+
+
 @contextmanager
 def stretched(tempo: float) -> Generator[None]:
-    """Within it the pauses are ``tempo`` times as long."""
+    """Within it the pauses are ``tempo`` times as long, and pages are small."""
+    sizes = [getattr(module, name) for module, name, _ in PAGES]
     before = [getattr(module, name) for module, name in PAUSES]
     try:
         for (module, name), value in zip(PAUSES, before, strict=True):
             setattr(module, name, type(value)(value * tempo))
+        for module, name, size in PAGES:
+            setattr(module, name, size)
         yield
     finally:
         for (module, name), value in zip(PAUSES, before, strict=True):
             setattr(module, name, value)
+        for (module, name, _), size in zip(PAGES, sizes, strict=True):
+            setattr(module, name, size)

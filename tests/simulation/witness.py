@@ -49,6 +49,8 @@ class Witness:
         """What transactional handlers have committed."""
         self.reconciled: set[UUID] = set()
         self.copies: Counter[tuple[UUID, int]] = Counter()
+        self.arrived: dict[tuple[UUID, int], float] = {}
+        """When the first message of a claim reached the stream."""
         self._of: dict[UUID, list[Execution]] = {}
         self._confirmed: dict[tuple[UUID, int], dict[str, int]] = {}
 
@@ -150,6 +152,7 @@ class Witness:
         for run in from_json(data)["runs"]:
             occurrence, attempt = UUID(run["occurrence"]), run["attempt"]
             self.copies[occurrence, attempt] += 1
+            self.arrived.setdefault((occurrence, attempt), self._world.loop.now)
             claims = [
                 state
                 for topic, state in self._history(occurrence)
@@ -178,7 +181,7 @@ class Witness:
                 self._world.problem(
                     f"{process.name} acknowledged {message_id}, whose claim waits for its attempt"
                 )
-            elif row.run.state == "running":
+            elif row.run.state in ("running", "stopping"):
                 self._world.problem(
                     f"{process.name} acknowledged {message_id}, whose outcome is not in the log"
                 )

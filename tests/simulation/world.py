@@ -84,6 +84,10 @@ class World:
         self.healed_at: datetime | None = None
         self.rested_at: datetime | None = None
         self._machines: dict[str, Machine] = {}
+        self.scanners_alive: list[tuple[float, int]] = []
+        """How many there were, from when on."""
+        self.lives: dict[str, Machine] = {}
+        """Every process that there ever was."""
         self._lives: dict[str, int] = {}
         self._kept_away: dict[str, int] = {}
         self._fibres: list[Fibre] = []
@@ -249,8 +253,9 @@ class World:
             drift=self._random.uniform(-1, 1) * MOST_DRIFT / self.plan.tempo,
             started_at=self._random.uniform(0.0, 1e6),
         )
-        self._machines[name] = machine
+        self._machines[name] = self.lives[machine.name] = machine
         self.counts.processes += 1
+        self._count_scanners()
         task = self.loop.start(machine, machine.run())
         task.add_done_callback(lambda _: self._ended(name, machine, task))
 
@@ -258,9 +263,15 @@ class World:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self.problem(f"{machine.name} ended: {_flat(error)}")
+        machine.troubled_at.append(self.loop.now)
         self.loop.crash(machine)
+        self._count_scanners()
         if self._machines.get(name) is machine and self.healed_at is not None:
             self.after(1.0, self._start, name)
+
+    def _count_scanners(self) -> None:
+        alive = sum(m.alive for n, m in self._machines.items() if n.startswith("scanner"))
+        self.scanners_alive.append((self.loop.now, alive))
 
     def _by_name(self, target: str) -> list[tuple[str, Machine]]:
         found = sorted(self._machines.items())
@@ -271,7 +282,9 @@ class World:
         del why
         if not machine.alive:
             return
+        machine.troubled_at.append(self.loop.now)
         self.loop.crash(machine)
+        self._count_scanners()
         name = machine.name.partition(".")[0]
         self.after(max(away_s, 0.5), self._start, name)
 
@@ -279,6 +292,7 @@ class World:
         """It is frozen for a while, and its clock too where it ``stands``."""
         if not machine.alive or machine.paused:
             return
+        machine.troubled_at.append(self.loop.now)
         self.loop.pause(machine)
 
         def resume() -> None:
@@ -309,6 +323,7 @@ class World:
     def _stop(self, action: Action) -> None:
         """A graceful end, and a start some time after it."""
         for name, machine in self._by_name(action.target):
+            machine.troubled_at.append(self.loop.now)
             self.after(0.0, machine.stop.set, process=machine)
             self._keep_away(name, action.seconds + 60.0 * self.plan.tempo)
 

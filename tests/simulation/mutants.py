@@ -272,7 +272,11 @@ def _(stack: ExitStack) -> None:
 
     def eager(self: Any, waiting: Any, *, has_slots: bool) -> None:
         submit, begun = self._commit.submit, list[Any]()
-        with patch.object(self._commit, "submit", lambda *args: begun.append(args)):
+
+        def later(*args: Any) -> None:
+            begun.append(args)
+
+        with patch.object(self._commit, "submit", later):
             attempt(self, waiting, has_slots=has_slots)
         key = (waiting.ready.occurrence, waiting.ready.attempt)
         started = self._attempting[key]

@@ -71,7 +71,7 @@ def test_the_program_and_the_commands_of_the_readme_run(terminal: Horolog) -> No
 
     found = EmbeddedServers(terminal.folder / ".horolog").find()
     assert found is not None
-    job_id = terminal("job", "show", "ping", "--json").json["id"]
+    job_id = terminal("job", "show", "bill-bob", "--json").json["id"]
     database = Database(found.database_url, "horolog")
     statement = statement.replace("<job id>", job_id)
     answers = database.query(database.sql(statement))

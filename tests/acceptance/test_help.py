@@ -2,12 +2,10 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import get_args
 
 import click
-from tests.acceptance.conftest import HOROLOG
 
 from horolog.domain.definition import CatchUp, JobDefinition, Overlap
 from horolog.domain.job import JobStatus
@@ -73,15 +71,6 @@ def test_an_update_says_no_default_since_what_is_not_named_stays() -> None:
         options = [param for param in commands[name].params if isinstance(param, click.Option)]
         assert any("[default: " in (option.help or "") for option in options) is says
         assert all(option.help for option in options if not option.hidden)
-
-
-def test_help_answers_at_once() -> None:
-    def seconds() -> float:
-        begin = time.perf_counter()
-        subprocess.run([*HOROLOG, "--help"], capture_output=True, check=True)
-        return time.perf_counter() - begin
-
-    assert min(seconds() for _ in range(5)) < 0.4
 
 
 def test_help_imports_no_driver() -> None:

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from horolog.application.rebuild import Outcome
     from horolog.infrastructure.postgres.database import Database
 
-LOCK_S = 0.1
-"""For how long nobody may hold the log lock."""
+LOCK_S = 2.0
+"""What tells a lock that is held for a moment from one that is held for the work, on any machine;
+how long it is held `bench/rebuild.py` shows."""
 
 
 @dataclass

@@ -10,10 +10,10 @@ from tests.faults.scanner.conftest import PARTITIONS, Stage
 from horolog import Every, Scheduler
 
 
-async def test_a_commit_is_in_the_log_within_a_tenth_of_a_second(stage: Stage) -> None:
+async def test_a_commit_is_in_the_log_by_its_notification_and_not_by_a_look(stage: Stage) -> None:
     scheduler = Scheduler(stage.database_url, namespace=stage.namespace)
     logged = stage.database.sql("SELECT count(*) FROM :schema.jobs WHERE id = %s")
-    async with stage.scanner() as signals:
+    async with stage.scanner(inbox_interval_s=60.0) as signals:
         await signals.reached("elected", PARTITIONS)
         took: list[float] = []
         with psycopg.connect(stage.database_url) as connection:
@@ -25,7 +25,7 @@ async def test_a_commit_is_in_the_log_within_a_tenth_of_a_second(stage: Stage) -
                     await asyncio.sleep(0.002)
                 took.append(time.monotonic() - committed)
     scheduler.close()
-    assert median(took) < 0.1, took
+    assert median(took) < 5.0, took
 
 
 async def test_two_scanners_carry_out_each_commit_once(stage: Stage) -> None:

@@ -396,7 +396,8 @@ class Model:
     def _overran(self, identity: UUID, execution: Any) -> bool:
         """Whether it was given more time than its job allows, by a process that never stood."""
         timeout = self._jobs[self._lives[identity].job].spec["policies"].get("timeout")
-        if timeout is None or execution.process.troubled_at:
+        began, ended = execution.began, execution.ended
+        if timeout is None or any(began <= at <= ended for at in execution.process.troubled_at):
             return False
         grace_s = self._world.plan.worker_settings.cancel_grace_s
         return execution.ended - execution.began > timeout + grace_s + 1.0

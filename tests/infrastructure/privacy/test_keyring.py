@@ -167,7 +167,11 @@ def test_a_wrong_master_key_is_told_from_the_right_one_and_loses_nothing(rows: R
     assert opened.value == 1
 
 
-@pytest.mark.parametrize("text", ["secret", MASTER[:-8], f"{MASTER},x", "A" * 44 + "é"])
+@pytest.mark.parametrize(
+    "text",
+    ["secret", MASTER[:-8], f"{MASTER},x", "A" * 44 + "é"],
+    ids=["no key", "cut off", "with something behind", "not ASCII"],
+)
 def test_what_is_no_master_key_is_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(InvalidSetting, match="is no master key") as refused:
         MasterKeys.read(text)

@@ -27,6 +27,9 @@ from horolog.domain.partition import PartitionState, decide_election, decide_rel
 TRUSTED_PART = 0.9
 """How much of its lease a leader trusts itself."""
 
+_AFTER_S = 0.02
+"""Looks this much after the end of a lease, not an instant before it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -39,11 +42,16 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a renewal found: the database's time, the living scanners, and every partition."""
+    """What a renewal found: the database's time, the living scanners, and every partition.
+
+    ``others_end_in_s``: seconds until the first running lease of another instance ends, unless that
+    renews it; None where nobody else has one.
+    """
 
     now_us: int
     alive: list[str]
     leases: list[Lease]
+    others_end_in_s: float | None = None
 
 
 class KeepsLeases(Protocol):
@@ -103,12 +111,13 @@ class Leadership:
             await self._release([mine[number] for number in given_back])
         elif len(mine) < share:
             await self._elect(wanted(self._territory.instance, share - len(mine), view))
-        settled = len(self._territory.terms) >= share
-        return (
-            self._settings.renew_s
-            if settled
-            else min(self._settings.settle_s, self._settings.renew_s)
-        )
+        pause_s = self._settings.renew_s
+        if len(self._territory.terms) < share:
+            pause_s = min(pause_s, self._settings.settle_s)
+        if view.others_end_in_s is not None:
+            # The living renew theirs long before: whose lease is about to end has fallen silent.
+            pause_s = min(pause_s, view.others_end_in_s + _AFTER_S)
+        return pause_s
 
     async def resign(self) -> None:
         """A graceful end: gives back every partition, so that nobody waits for a lease to end."""

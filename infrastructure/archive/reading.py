@@ -161,9 +161,12 @@ def _recorded(event: StoredEvent) -> Recorded:
     return Recorded(event.position, event.recorded_at, event.stream, event.version, read)
 
 
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
+
+
 def _fire_floor(identity: UUID) -> datetime:
-    """The millisecond of the fire time that an id begins with."""
-    return EPOCH + timedelta(milliseconds=identity.int >> 80)
+    """The millisecond of the fire time that an id begins with; the last one, of no id of ours."""
+    return EPOCH + timedelta(milliseconds=min(identity.int >> 80, _LAST_MS))
 
 
 def _month(identity: UUID) -> str:

@@ -16,7 +16,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -150,9 +150,7 @@ class NatsReadySource:
         """Offers again what was not taken, sends what is to be said, and disconnects."""
         while self._buffer:
             self._buffer.popleft().tell(Word("later"))
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await _ended(self._tasks)
         client = self._client
         if client is None or client.is_closed:
             return
@@ -319,6 +317,17 @@ class NatsReadySource:
             assert self._client is not None
             with suppress(nats.errors.Error, OSError):
                 await self._client.publish(reply, word)
+
+
+async def _ended(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancels tasks until they have ended: the client waits with wait_for, which up to Python 3.11
+    may swallow a cancellation."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=_TEND_S)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _spoken(word: Word) -> bytes:

@@ -16,7 +16,16 @@ from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.threaded import DedicatedThread
 
 # The primary keys of instances and partitions; row locks on what is renewed, none waited for.
-_RENEW = "SELECT * FROM :schema.renew_leases(%s, %s, %s, %s, %b, %b)"
+_RENEW = """
+    SELECT r.*, (
+        SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float
+        FROM :schema.partitions
+        WHERE instance <> %(instance)s AND lease_until >= clock_timestamp()
+    )
+    FROM :schema.renew_leases(
+        %(instance)s, %(role)s, %(lease_s)s, %(details)s, %(partitions)b, %(tokens)b
+    ) r
+"""
 _LEAVE = "SELECT :schema.leave(%s)"
 # The primary key of partitions; row locks, none waited for.
 _MARK = "SELECT :schema.mark_published(%s, %b, %b, %b)"
@@ -43,15 +52,15 @@ class PostgresLeases:
         details: Mapping[str, object],
     ) -> View:
         partitions, held = list(tokens.keys()), list(tokens.values())
-        params = (
-            instance,
-            self._role,
-            lease_s,
-            Jsonb({**details, "schema": self._schema}),
-            SmallInts(partitions),
-            Ints(held),
-        )
-        moment_us, alive, *columns = (
+        params = {
+            "instance": instance,
+            "role": self._role,
+            "lease_s": lease_s,
+            "details": Jsonb({**details, "schema": self._schema}),
+            "partitions": SmallInts(partitions),
+            "tokens": Ints(held),
+        }
+        moment_us, alive, *columns, others_end_in_s = (
             await self._thread.call(self._database.query, self._renew, params)
         )[0]
         leases = [
@@ -60,7 +69,7 @@ class PostgresLeases:
                 *columns, strict=True
             )
         ]
-        return View(moment_us, alive, leases)
+        return View(moment_us, alive, leases, others_end_in_s)
 
     async def leave(self, instance: str) -> None:
         await self._thread.call(self._database.query, self._leave, (instance,))

@@ -60,7 +60,17 @@ class SimulatedLeases:
             row = tables.partitions.get(partition)
             if row is not None and (row.instance, row.token) == (instance, token):
                 row.lease_until = now + lease
-        return View(microseconds(now), self._alive(now), self._leases(now))
+        return View(
+            microseconds(now), self._alive(now), self._leases(now), self._others(instance, now)
+        )
+
+    def _others(self, instance: str, now: datetime) -> float | None:
+        ends = [
+            (row.lease_until - now).total_seconds()
+            for row in self._tables.partitions.values()
+            if row.instance not in (None, instance) and row.lease_until >= now
+        ]
+        return min(ends, default=None)
 
     def _alive(self, now: datetime) -> list[str]:
         return sorted(name for name, until in self._tables.scanners.items() if until >= now)

@@ -6,7 +6,7 @@ from threading import Event
 import click
 
 from horolog.interface.cli.place import Place, at_a_place
-from horolog.interface.cli.processes import process_options
+from horolog.interface.cli.processes import begin, log_options
 from horolog.interface.cli.rendering import Output
 
 
@@ -18,7 +18,7 @@ from horolog.interface.cli.rendering import Output
     "--skip", type=int, multiple=True, metavar="POSITION",
     help="Pass over the event at this position; repeatable.",
 )  # fmt: skip
-@process_options
+@log_options
 @at_a_place
 def run(
     place: Place,
@@ -28,20 +28,17 @@ def run(
     reset: bool,
     skip: tuple[int, ...],
     log_level: str,
+    log_format: str | None,
     until_stdin_closes: bool,
 ) -> None:
     """Run your own projection, such as myapp.reports:Spending, each event exactly once.
 
     One process at a time does; others stand by and take over. SIGTERM ends it.
     """
-    from horolog.interface.cli.log_output import log_to_stderr
-    from horolog.interface.processes.children import stop_when_stdin_closes
     from horolog.interface.projecting import load_projection, reset_projection, run_projection
 
     loaded = load_projection(projection)
-    log_to_stderr(level=log_level.upper(), as_json=output.as_json)
-    if until_stdin_closes:
-        stop_when_stdin_closes()
+    begin(output, log_level, log_format, until_stdin_closes)
     stop = Event()
 
     def stopping(number: int, frame: object) -> None:

@@ -26,6 +26,8 @@ STATUS: Final[Mapping[type[errors.HorologError], int]] = {
     errors.KeyConflict: 409,
     errors.VersionConflict: 412,
     errors.NotAllowed: 409,
+    errors.SubjectForgotten: 409,
+    errors.NoMasterKey: 503,
     errors.StaleFence: 409,
     errors.UnreadableEvent: 500,
     errors.ProjectionStopped: 409,

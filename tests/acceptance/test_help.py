@@ -39,11 +39,11 @@ def test_every_command_has_help_json_and_a_description() -> None:
         assert command.help, name
 
 
-def test_every_command_but_the_preview_takes_a_place() -> None:
+def test_every_command_but_the_preview_and_the_importers_takes_a_place() -> None:
     for name, command in leaves(cli):
         options = {opt for param in command.params for opt in param.opts}
         wanted = {"--database-url", "--nats-url", "--home", "--namespace"}
-        assert wanted <= options or name == "schedule preview", name
+        assert wanted <= options or name == "schedule preview" or name.startswith("import "), name
 
 
 def choices(command: click.Command, name: str) -> tuple[str, ...]:

@@ -53,6 +53,10 @@ async def test_an_election_makes_a_lease_that_keeps_others_out(store: Store) -> 
     taken = (await renew(store, "b")).leases[0]
     assert (taken.state.instance, taken.state.token, taken.running) == ("a", 1, True)
     assert elect(store, "b", taken) == "conflict", "the lease runs"
+    ends_in_s = (await renew(store, "b")).others_end_in_s
+    assert ends_in_s is not None
+    assert 0 < ends_in_s <= 30
+    assert (await renew(store, "a")).others_end_in_s is None, "nobody else leads"
 
 
 async def test_only_ones_own_lease_under_its_token_is_extended(store: Store) -> None:

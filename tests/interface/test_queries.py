@@ -176,7 +176,7 @@ def test_what_a_query_cannot_answer_is_refused_with_what_would_be_right(
         (InvalidPolicy, "state='late'", lambda: asked.occurrences(state="late")),
         (InvalidPolicy, "choose by one label", lambda: asked.jobs(label={"a": "b", "c": "d"})),
         (InvalidSchedule, "since=.* has no zone", lambda: asked.occurrences(since=naive)),
-        (InvalidPolicy, r"name='a\\x00' holds NUL", lambda: asked.jobs(name="a\x00")),
+        (InvalidPolicy, r"name='a\\x00' .* NUL", lambda: asked.jobs(name="a\x00")),
         (InvalidPolicy, "owner=.* lone surrogate", lambda: asked.dead_letters(owner="\ud800")),
         (InvalidPolicy, "after=-1", lambda: asked.log(after=-1)),
         (InvalidPolicy, "after=1180", lambda: asked.history(1, after=2**70)),

@@ -64,7 +64,12 @@ class Store:
             Lease(state, state.instance is not None and self.until[number] >= now, 0)
             for number, state in self.states.items()
         ]
-        return View(int(now * 1e6), alive, leases)
+        others = [
+            self.until[number] - now
+            for number, state in self.states.items()
+            if state.instance not in (None, instance) and self.until[number] >= now
+        ]
+        return View(int(now * 1e6), alive, leases, min(others, default=None))
 
     async def leave(self, instance: str) -> None:
         del self.seen[instance]
@@ -153,6 +158,18 @@ async def test_a_newcomer_gets_its_share_within_seconds_and_then_all_is_quiet(
     assert await first.leadership.step() == SETTINGS.renew_s
     await settle(clock, [first, second], rounds=10)
     assert len(store.elections) == elections, "leadership does not move without a reason"
+
+
+async def test_the_end_of_a_silent_leaders_lease_is_not_slept_through(clock: HandClock) -> None:
+    store = Store(clock, 8)
+    first, second = Instance("a", store, clock), Instance("b", store, clock)
+    await settle(clock, [first, second])
+    silent_since = clock.at
+    pause_s = 0.0
+    while store.led() != {"b": 8}:
+        clock.at += pause_s
+        assert clock.at < silent_since + SETTINGS.lease_s + 0.1
+        pause_s = await second.leadership.step()
 
 
 async def test_a_dead_leader_is_succeeded_after_its_lease_under_a_newer_token(

@@ -230,7 +230,8 @@ def test_a_view_that_fails_takes_its_position_back(pauses_table: Database) -> No
 LAYERS = """
 import importlib, pkgutil, sys
 import horolog
-skipped = "horolog.infrastructure.eventsourcing."
+# Django's parts are imported in a configured project alone.
+skipped = "horolog.infrastructure.eventsourcing.", "horolog.interface.integrations.django."
 for module in list(pkgutil.walk_packages(horolog.__path__, "horolog.")):
     if not module.name.startswith(skipped) and not module.name.endswith("__main__"):
         importlib.import_module(module.name)

@@ -26,7 +26,12 @@ demo: $(STAMP) ## watch jobs being registered, claimed, published, attempted and
 	@$(BIN)/horolog demo
 
 test: $(STAMP) ## the whole suite, on real Postgres and NATS
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(PYTEST_ARGS)
+ifneq ($(strip $(PYTEST_ARGS)),)
+	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+else
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/faults
+	@$(BIN)/python -m pytest -q tests/faults # they load both cores by themselves
+endif
 
 lint: $(STAMP) ## ruff: style and mistakes
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

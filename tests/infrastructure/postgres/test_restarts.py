@@ -59,7 +59,7 @@ def test_while_it_is_away_each_call_says_so_at_once_and_the_first_after_it_succe
         began = time.monotonic()
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             database.query(sql.SQL("SELECT 1"))
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 4, "long before the pool would give up"
     own_servers.start_postgres()
     assert database.query(sql.SQL("SELECT 1")) == [(1,)]
     database.close()

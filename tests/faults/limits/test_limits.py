@@ -49,12 +49,13 @@ async def test_a_queues_limit_holds_over_all_partitions_and_is_raised_at_once(
     sink = stage.sinks["work"]
     async with stage.running():
         await stage.until(lambda: stage.leaders() == 2)
-        await stage.until(lambda: len(sink.ended) >= 40)
-        assert sink.most_at_once() == 4
+        await stage.until(lambda: len(sink.ended) >= 4)
         (limited,) = stage.scheduler.limited_queues()
         assert (limited.queue, limited.limit) == ("slow", 4)
         assert limited.taken <= 4
         assert limited.waiting > 0
+        await stage.until(lambda: len(sink.ended) >= 40)
+        assert sink.most_at_once() == 4
         stage.scheduler.limit_queue("slow")
         await stage.until(lambda: len(sink.ended) == 80)
     assert stage.scheduler.limited_queues() == []

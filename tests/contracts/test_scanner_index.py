@@ -7,11 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
+from tests.contracts.ear import Ear
+
 from horolog.application.decision import Decision, decide_on_job
 from horolog.application.scanner.clock import microseconds
 from horolog.application.scanner.lanes import Waiting
 from horolog.application.scanner.looking import Extension
-from horolog.application.scanner.news import LaneFree, Reread, ScannersChanged, read_news
+from horolog.application.scanner.news import LaneFree, Reread, ScannersChanged
 from horolog.application.scanner.sweep import BEGINNING, FIRST, Range
 from horolog.application.scanner.wheel import Entry
 from horolog.domain.definition import JobDefinition
@@ -147,27 +149,6 @@ async def test_what_waits_in_a_lane_is_no_fire_and_comes_in_its_turn(
     assert (others.more, others.rows) == (True, [])
     [empty] = await store.index.next_in_lanes([Waiting("key:other", limit=1)], [3])
     assert (empty.more, empty.rows) == (False, [])
-
-
-class Ear:
-    def __init__(self) -> None:
-        self.heard: list[object] = []
-        self.begun = 0
-        self.changed = asyncio.Event()
-
-    def hear(self, payload: str) -> None:
-        self.heard += list(read_news(payload))
-        self.changed.set()
-
-    def connected(self) -> None:
-        self.begun += 1
-        self.changed.set()
-
-    async def until(self, heard: int = 0, begun: int = 0) -> None:
-        async with asyncio.timeout(10):
-            while len(self.heard) < heard or self.begun < begun:
-                self.changed.clear()
-                await self.changed.wait()
 
 
 async def test_what_comes_due_soon_is_told_at_once_and_later_things_are_not(store: Store) -> None:

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from tests.contracts.ear import Ear
 
 from horolog.application.decision import Decision, decide_on_job
 from horolog.application.scanner.clock import microseconds
 from horolog.application.scanner.looking import Extension
-from horolog.application.scanner.news import News, Reread, read_news
+from horolog.application.scanner.news import Reread, read_news
 from horolog.application.scanner.sweep import BEGINNING, FIRST, Range
 from horolog.application.scanner.wheel import Entry
 from horolog.domain.definition import JobDefinition
@@ -164,27 +165,6 @@ async def test_known_occurrences_are_those_with_events(
         (there, json.dumps({}).encode()),
     )
     assert await index.known([there, not_there]) == {there}
-
-
-class Ear:
-    def __init__(self) -> None:
-        self.heard: list[News] = []
-        self.begun = 0
-        self.changed = asyncio.Event()
-
-    def hear(self, payload: str) -> None:
-        self.heard += list(read_news(payload))
-        self.changed.set()
-
-    def connected(self) -> None:
-        self.begun += 1
-        self.changed.set()
-
-    async def until(self, heard: int = 0, begun: int = 0) -> None:
-        async with asyncio.timeout(10):
-            while len(self.heard) < heard or self.begun < begun:
-                self.changed.clear()
-                await self.changed.wait()
 
 
 async def test_what_comes_due_soon_is_told_at_once_and_later_things_are_not(

@@ -14,9 +14,13 @@ import asyncio
 import socket
 import struct
 from collections.abc import Coroutine, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Literal, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+from horolog.interface.settings import Settings
 
 State = Literal["open", "cut", "stalled", "silent"]
 T = TypeVar("T")
@@ -103,6 +107,8 @@ class Network:
         try:
             ways = [self._pass(connection, reader, writing), self._pass(connection, theirs, writer)]
             await asyncio.gather(*ways)
+        except asyncio.CancelledError:
+            return  # the whole network ends; the task of a server's connection is nobody's to await
         finally:
             connection.reset()
             self._connections.discard(connection)
@@ -153,3 +159,46 @@ async def _end_of_others() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+
+
+@dataclass
+class Networks:
+    """Two networks, and the environment of a process that lives behind them."""
+
+    postgres: Network
+    nats: Network
+    place: dict[str, str]
+
+    def of(self, server: str) -> list[Network]:
+        return [
+            network
+            for name, network in (("postgres", self.postgres), ("nats", self.nats))
+            if server in (name, "both")
+        ]
+
+    def become(self, state: State, server: str) -> None:
+        for network in self.of(server):
+            network.become(state)
+
+    def accepted(self, server: str) -> int:
+        """The fewest connections that any of them has seen."""
+        return min(network.accepted for network in self.of(server))
+
+
+@contextmanager
+def networks_before(settings: Settings) -> Generator[Networks]:
+    """Networks before the two embedded servers of these settings."""
+    postgres, nats = urlsplit(settings.database_url()), urlsplit(settings.nats_url())
+    where = parse_qs(postgres.query)
+    assert nats.port is not None
+    with ExitStack() as stack:
+        to_postgres = stack.enter_context(
+            Network(f"{where['host'][0]}/.s.PGSQL.{where['port'][0]}").listening()
+        )
+        to_nats = stack.enter_context(Network(nats.port).listening())
+        place = {
+            "HOROLOG_DATABASE_URL": f"postgresql://{postgres.username}@127.0.0.1:{to_postgres.port}"
+            f"{postgres.path}",
+            "HOROLOG_NATS_URL": f"nats://{nats.username}:{nats.password}@127.0.0.1:{to_nats.port}",
+        }
+        yield Networks(to_postgres, to_nats, place)

@@ -86,7 +86,7 @@ class System:
         self.expected: dict[UUID, int] = {}
         self.restless: set[UUID] = set()
         self.processes: list[Process] = []
-        self._folder = folder
+        self.folder = folder
 
     def __enter__(self) -> Self:
         return self
@@ -124,10 +124,14 @@ class System:
 
     def start_worker(self, **settings: Any) -> Process:
         """`horolog worker`, as production runs it."""
+        return self.start_worker_at({}, **settings)
+
+    def start_worker_at(self, place: Mapping[str, str], **settings: Any) -> Process:
+        """The same; ``place`` is where it finds its servers."""
         values = json.dumps({**WORKER, **settings})
         arguments = ["worker", "tests.faults.system.handlers:worker"]
         return self._start(
-            "worker", "horolog.interface.cli.main", arguments, {"WORKER_SETTINGS": values}
+            "worker", "horolog.interface.cli.main", arguments, {"WORKER_SETTINGS": values, **place}
         )
 
     def _start(
@@ -147,7 +151,7 @@ class System:
         }
         if pipe:
             arguments = [*arguments, "--until-stdin-closes"]
-        words = self._folder / f"{role}-{len(self.processes)}.log"
+        words = self.folder / f"{role}-{len(self.processes)}.log"
         process = Process.start(role, module, arguments, place, words)
         self.processes.append(process)
         return process

@@ -6,13 +6,10 @@ acknowledged. The scanner gives it up within its ``answer_s``.
 
 import random
 from collections.abc import Generator
-from contextlib import ExitStack
-from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from tests.faults.system.account import account
-from tests.faults.system.network import Network, State
+from tests.faults.system.network import Networks, State, networks_before
 from tests.faults.system.system import System
 
 ANSWER_S = 2.0
@@ -20,46 +17,10 @@ STATES: list[State] = ["silent", "cut", "stalled"]
 SERVERS = ["both", "postgres", "nats"]
 
 
-@dataclass
-class Networks:
-    """Two networks, and the environment of a process that lives behind them."""
-
-    postgres: Network
-    nats: Network
-    place: dict[str, str]
-
-    def of(self, server: str) -> list[Network]:
-        return [
-            network
-            for name, network in (("postgres", self.postgres), ("nats", self.nats))
-            if server in (name, "both")
-        ]
-
-    def become(self, state: State, server: str) -> None:
-        for network in self.of(server):
-            network.become(state)
-
-    def accepted(self, server: str) -> int:
-        """The fewest connections that any of them has seen."""
-        return min(network.accepted for network in self.of(server))
-
-
 @pytest.fixture
 def networks(system: System) -> Generator[Networks]:
-    postgres, nats = urlsplit(system.settings.database_url()), urlsplit(system.settings.nats_url())
-    where = parse_qs(postgres.query)
-    assert nats.port is not None
-    with ExitStack() as stack:
-        to_postgres = stack.enter_context(
-            Network(f"{where['host'][0]}/.s.PGSQL.{where['port'][0]}").listening()
-        )
-        to_nats = stack.enter_context(Network(nats.port).listening())
-        place = {
-            "HOROLOG_DATABASE_URL": f"postgresql://{postgres.username}@127.0.0.1:{to_postgres.port}"
-            f"{postgres.path}",
-            "HOROLOG_NATS_URL": f"nats://{nats.username}:{nats.password}@127.0.0.1:{to_nats.port}",
-        }
-        yield Networks(to_postgres, to_nats, place)
+    with networks_before(system.settings) as found:
+        yield found
 
 
 def test_a_scanner_behind_a_broken_network_harms_nothing_and_comes_back(

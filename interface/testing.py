@@ -45,7 +45,8 @@ from horolog.infrastructure.simulated.queue_limits import SimulatedQueueLimits
 from horolog.infrastructure.simulated.results import SimulatedResults
 from horolog.infrastructure.simulated.states import SimulatedStates
 from horolog.infrastructure.simulated.subjects import SimulatedKeyring
-from horolog.interface.scheduler import Answer, Scheduler
+from horolog.interface.client.connected import Answer
+from horolog.interface.scheduler import Scheduler
 from horolog.interface.settings import Settings
 from horolog.interface.wiring import Client
 

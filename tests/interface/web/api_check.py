@@ -31,7 +31,12 @@ def main(examples: str) -> int:
             with served(settings) as web:
                 document = f"{web.address}/api/v1/openapi.json"
                 options = ["--wait-for-schema", "30", "--continue-on-failure", "--no-color"]
-                options += ["--phases", "examples,fuzzing", "--max-examples", examples]
+                options += [
+                    "--phases",
+                    "examples,coverage,fuzzing,stateful",
+                    "--max-examples",
+                    examples,
+                ]
                 program = [str(Path(sys.executable).with_name("schemathesis"))]
                 return subprocess.call(
                     [*program, "--config-file", str(CONFIG), "run", document, *options]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar, cast, get_args
+from typing import cast, get_args
 from uuid import UUID
 
 from horolog.application.answers.change import Change
@@ -33,6 +33,7 @@ from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job_events import SkipCause
 from horolog.domain.occurrence import Phase
 from horolog.infrastructure.archive.reading import ArchiveFolder
+from horolog.interface.client.connected import Connected
 from horolog.interface.filters import (
     chosen_from,
     chosen_label,
@@ -42,14 +43,12 @@ from horolog.interface.filters import (
     chosen_time,
 )
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
-from horolog.interface.wiring import Client
 
 Folder = str | os.PathLike[str]
-T = TypeVar("T")
 Label = str | tuple[str, str] | Mapping[str, str]
 
 
-class Questions:
+class Questions(Connected):
     """Asks the log of the namespace that ``_connected`` leads to."""
 
     def changes(self, job_id: Identifier, *, after: int = 0, limit: int = 1000) -> list[Change]:
@@ -229,12 +228,6 @@ class Questions:
             after=after,
             limit=limit,
         )
-
-    def read_out(self, answer: T) -> T:
-        raise NotImplementedError
-
-    def _connected(self) -> Client:
-        raise NotImplementedError
 
 
 def past_moment(name: str, moment: datetime) -> datetime:

@@ -101,7 +101,24 @@ browser-test: .venv/.browser ## the page in a real browser (chromium, such as De
 screenshots: .venv/.browser ## docs/screenshots, anew from a real browser
 	@$(BIN)/python -m tests.interface.web.screenshots
 
+.PHONY: walk
+walk: $(STAMP) ## the walk of a newcomer, from the demo to three machines (some minutes)
+	@$(BIN)/python -m tests.acceptance.walk
+
+.PHONY: man
+man: $(STAMP) ## manual pages of every command, in man/
+	@$(BIN)/python -m horolog.interface.cli.manual man
+
+.PHONY: package
+package: man ## sdist and wheel, in dist/
+	@if command -v uv >/dev/null 2>&1; then uv build --quiet; \
+	else $(BIN)/python -m pip install --quiet build && $(BIN)/python -m build; fi
+
+.PHONY: package-check
+package-check: $(STAMP) ## the wheel as somebody gets it: pipx run, each Python, what is in it
+	@$(BIN)/python -m tests.structure.package_check
+
 check: lint typecheck test ## all three
 
 clean: ## remove what make built; the data in .horolog stays
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist man src/*.egg-info .pytest_cache .ruff_cache

@@ -116,6 +116,13 @@ class AsyncScheduler:
         if threads is not None:
             threads.shutdown(wait=False)
 
+    async def acting_as(self, actor: str) -> "AsyncScheduler":
+        """As :meth:`Scheduler.acting_as`: on the same connections, for somebody else. It has
+        threads of its own, which end with ``close`` or ``async with``."""
+        other = AsyncScheduler(settings=self.scheduler.settings, reveal=self.scheduler.reveal)
+        other.scheduler = await self.run(lambda: self.scheduler.acting_as(actor))
+        return other
+
     async def run(self, call: Callable[[], R]) -> R:
         """The answer of a blocking call, made in a thread of this scheduler."""
         if self._threads is None:

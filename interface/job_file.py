@@ -38,6 +38,7 @@ _KINDS: Final = {
     "at": ("once", "at"),
     "rrule": ("calendar", "rrule"),
 }
+_NUMBERS: Final = ("every", "interval", "jitter", "limit")
 MAX_BYTES = 64 * 1024 * 1024
 
 
@@ -141,6 +142,9 @@ def read_schedule(stated: object) -> Schedule:
             ' {cron = "0 2 * * *", zone = "Europe/Berlin"} or {every = 30}'
         )
     table = cast("dict[str, Any]", stated)
+    for number in _NUMBERS:
+        if isinstance(table.get(number), bool):  # which Python takes for 0 or 1
+            raise InvalidSchedule(f"{number}={table[number]!r}: give a number")
     if "kind" in table:
         return schedule_from_json(_plain(table))
     kinds = [name for name in _KINDS if name in table]

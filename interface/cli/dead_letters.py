@@ -6,6 +6,7 @@ from horolog.interface.cli.job_view import show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.watch import watchable
 
 
 @click.group(cls=NamedGroup)
@@ -14,6 +15,7 @@ def dead_letters() -> None:
 
 
 @dead_letters.command("list")
+@watchable
 @click.option("--owner", metavar="WHO", help="Only this owner's.")
 @click.option("--name", metavar="NAME", help="Only of this handler.")
 @click.option("--after", metavar="ID", help="Go on after this one.")

@@ -7,6 +7,7 @@ import click
 from horolog.interface.cli.main import DONE, REFUSED, status_of
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output, on_one_line
+from horolog.interface.cli.watch import watchable
 
 if TYPE_CHECKING:
     from horolog.application.diagnosis import Finding
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@watchable
 @at_a_place
 def doctor(place: Place, output: Output) -> int:
     """Look at Postgres, NATS, scanners, workers, lateness, queues and dead letters.

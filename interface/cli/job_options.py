@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from horolog.interface.cli.completing import queue_names
+
 if TYPE_CHECKING:
     from horolog.domain.retry import Retry
 
@@ -46,7 +48,12 @@ _OPTIONS = [
     click.option(
         "--payload", metavar="JSON", help="The handler's arguments; @FILE or - reads them."
     ),
-    click.option("--queue", metavar="Q", help="Which workers run it.  [default: default]"),
+    click.option(
+        "--queue",
+        metavar="Q",
+        shell_complete=queue_names,
+        help="Which workers run it.  [default: default]",
+    ),
     click.option("--priority", type=int, metavar="N", help="-100 to 100.  [default: 0]"),
     click.option("--timeout", type=float, metavar="S", help="The longest that a run may take."),
     click.option(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from horolog.interface.cli.completing import job_argument
 from horolog.interface.cli.job_view import job_id, show_job, show_occurrence
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
@@ -26,7 +27,7 @@ def change_options(function: F) -> F:
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @change_options
 @at_a_place
 def pause(
@@ -40,7 +41,7 @@ def pause(
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @click.option("--catch-up", is_flag=True, help="The catch-up policy decides on the pause's, too.")
 @change_options
 @at_a_place
@@ -62,7 +63,7 @@ def resume(
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @change_options
 @at_a_place
 def cancel(
@@ -76,7 +77,7 @@ def cancel(
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @click.option("--at", metavar="T", help="When, ISO 8601.  [default: now]")
 @click.option("--request-id", metavar="ID", help="The same request id is one run.")
 @click.option("--reason", metavar="WHY", help="Why; it is kept in the log.")
@@ -99,7 +100,7 @@ def trigger(
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @click.option("--start", required=True, metavar="T", help="The first instant, ISO 8601.")
 @click.option("--end", required=True, metavar="T", help="The last instant, ISO 8601.")
 @click.option(

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from horolog.interface.cli.completing import job_argument
 from horolog.interface.cli.job_options import change_options_of_a_job, job_options, taken_policies
 from horolog.interface.cli.job_view import job_id, show_job
 from horolog.interface.cli.jobs_changing import change_options
@@ -49,7 +50,7 @@ def register(place: Place, output: Output, name: str, **options: Any) -> None:
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @schedule_options
 @click.option("--dry-run", is_flag=True, help="Only show which fire times would come and go.")
 @click.option("-n", "count", type=click.IntRange(1, 10_000), default=20, show_default=True,
@@ -80,7 +81,7 @@ def reschedule(
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @change_options_of_a_job
 @change_options
 @at_a_place

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from horolog.interface.cli.completing import job_argument
 from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import show_job
@@ -12,10 +13,11 @@ from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_difference import show_month
 from horolog.interface.cli.schedule_options import aware_instant
 from horolog.interface.cli.schedule_text import schedule_text
+from horolog.interface.cli.watch import watchable
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @click.option("--as-of", metavar="T", help="As it was at that instant.")
 @reveal_option
 @at_a_place
@@ -27,6 +29,7 @@ def show(place: Place, output: Output, job: str, as_of: str | None) -> None:
 
 
 @click.command("list")
+@watchable
 @click.option("--status", type=click.Choice(["active", "paused", "completed", "cancelled"]))
 @click.option("--name", metavar="NAME", help="Jobs of this handler.")
 @click.option("--label", metavar="K[=V]", help="Jobs with this label.")
@@ -86,7 +89,8 @@ def listing(
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@watchable
+@job_argument
 @click.option("-n", "count", type=click.IntRange(1, 10_000), default=10, show_default=True)
 @click.option("--month", is_flag=True, help="A picture of the first month, by day and hour.")
 @at_a_place
@@ -116,7 +120,7 @@ def upcoming(place: Place, output: Output, job: str, count: int, month: bool) ->
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
 @click.option("--limit", type=int, default=1000, show_default=True)
 @reveal_option
@@ -140,7 +144,7 @@ def changes(place: Place, output: Output, job: str, after: int, limit: int) -> N
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@job_argument
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
 @click.option("--limit", type=int, default=1000, show_default=True)
 @reveal_option

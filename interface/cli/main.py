@@ -57,6 +57,9 @@ SECTIONS: Final = {
         "worker": Lazy(f"{_CLI}.processes:worker", "One worker process."),
         "web": Lazy(f"{_CLI}.web:web", "The web page and the HTTP API."),
         "doctor": Lazy(f"{_CLI}.doctor:doctor", "What needs attention, and what to do."),
+        "completion": Lazy(
+            f"{_CLI}.completion:completion", "Complete commands and keys in bash, zsh, fish."
+        ),
         "metrics": Lazy(f"{_CLI}.metrics:metrics", "The same as Prometheus' text."),
         "verify": Lazy(f"{_CLI}.verify:verify", "Check the whole log against the invariants."),
         "retention": Lazy(f"{_CLI}.retention:retention", "Prune old finished occurrences."),

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from horolog.interface.cli.completing import job_keys
 from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages
 from horolog.interface.cli.job_view import job_id, show_occurrence
@@ -12,6 +13,7 @@ from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_options import aware_instant
+from horolog.interface.cli.watch import watchable
 from horolog.interface.identifiers import occurrence_uuid
 
 STATES = (
@@ -41,7 +43,8 @@ def show(place: Place, output: Output, occurrence_id: str) -> None:
 
 
 @occurrence.command("list")
-@click.option("--job", metavar="JOB", help="Of this job, an id or a key.")
+@watchable
+@click.option("--job", metavar="JOB", shell_complete=job_keys, help="Of this job, an id or a key.")
 @click.option("--state", type=click.Choice(STATES))
 @click.option("--since", metavar="T", help="Fire times from then on.")
 @click.option("--until", metavar="T", help="Fire times before then.")

@@ -6,8 +6,9 @@ An option comes before the environment, which only :mod:`horolog.interface.setti
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import click
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+LOOKED_AT: Final = 1000
+"""Jobs whose keys are looked at for a hint or a completion."""
 
 _OPTIONS = [
     click.option("--database-url", metavar="URL", help="Postgres.  [env: HOROLOG_DATABASE_URL]"),
@@ -72,11 +76,26 @@ class Place:
 
     @contextmanager
     def scheduler(self) -> "Generator[Scheduler]":
-        """A client of this place."""
+        """A client of this place. Who names a job that is not there is told the nearest keys."""
+        from horolog.domain.errors import UnknownJob
         from horolog.interface.scheduler import Scheduler
 
         with Scheduler(settings=self.settings(), reveal=self.reveal) as scheduler:
-            yield scheduler
+            try:
+                yield scheduler
+            except UnknownJob as error:
+                near = _nearest_keys(scheduler)
+                hint = f": did you mean {' or '.join(near)}?" if near else ""
+                raise UnknownJob(f"{error}{hint}") from error
+
+
+def _nearest_keys(scheduler: "Scheduler") -> list[str]:
+    context = click.get_current_context(silent=True)
+    named = None if context is None else context.params.get("job")
+    if not isinstance(named, str):
+        return []
+    keys = [job.key for job in scheduler.jobs(limit=LOOKED_AT) if job.key is not None]
+    return get_close_matches(named, keys, n=2)
 
 
 def at_a_place(function: Callable[..., R]) -> Callable[..., R]:

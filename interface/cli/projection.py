@@ -13,6 +13,7 @@ from horolog.interface.cli.main import DONE, REFUSED
 from horolog.interface.cli.own_projection import run
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output, text
+from horolog.interface.cli.watch import watchable
 
 if TYPE_CHECKING:
     from horolog.application.rebuild import Difference, Outcome, Progress, Run
@@ -33,6 +34,7 @@ def projection() -> None:
 
 
 @projection.command()
+@watchable
 @at_a_place
 def status(place: Place, output: Output) -> int:
     """Show the read models, the last rebuilds, and what was passed over."""

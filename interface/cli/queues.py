@@ -2,9 +2,11 @@
 
 import click
 
+from horolog.interface.cli.completing import queue_names
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.watch import watchable
 
 
 @click.group(cls=NamedGroup)
@@ -13,7 +15,7 @@ def queue() -> None:
 
 
 @queue.command()
-@click.argument("name", metavar="QUEUE")
+@click.argument("name", metavar="QUEUE", shell_complete=queue_names)
 @click.argument("most", metavar="[N]", type=int, required=False)
 @click.option("--rate", type=float, metavar="R", help="At most so many begin a second.")
 @click.option("--none", "remove", is_flag=True, help="Take the limits away.")
@@ -42,6 +44,7 @@ def limit(
 
 
 @queue.command("list")
+@watchable
 @at_a_place
 def listing(place: Place, output: Output) -> None:
     """List the queues that have limits, what is in use, and what waits."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from horolog.interface.cli.completing import job_keys
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output, text
@@ -65,7 +66,7 @@ def preview(count: int, after: str | None, month: bool, as_json: bool, **options
 
 
 @schedule.command()
-@click.argument("job", metavar="[JOB]", required=False)
+@click.argument("job", metavar="[JOB]", required=False, shell_complete=job_keys)
 @old_schedule_options
 @schedule_options
 @click.option("-n", "count", type=click.IntRange(1, 10_000), default=20, show_default=True,

@@ -125,12 +125,14 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 def _methods_of(request: Request) -> list[str]:
-    """The methods that some route has for this path."""
-    found: set[str] = set()
-    for path, methods in request.app.openapi()["paths"].items():
+    """The methods of this path; a path that is stated as it is has none of those with a parameter:
+    what may be done to `/jobs/apply` is not what may be done to a job."""
+    stated = request.app.openapi()["paths"]
+    found: set[str] = set(stated.get(request.url.path, ()))
+    for path, methods in () if found else stated.items():
         if compile_path(path)[0].match(request.url.path):
-            found |= {method.upper() for method in methods}
-    return sorted(found)
+            found |= set(methods)
+    return sorted(method.upper() for method in found)
 
 
 async def _wrong_request(request: Request, error: Exception) -> Response:

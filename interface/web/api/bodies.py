@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 
 from horolog.application.commands.backfill_request import MAX_RATE, Defined, Reprocess
 from horolog.application.commands.job_spec import JobSpec, Policies
+from horolog.application.privacy.payloads import MAX_SUBJECT_LENGTH
 from horolog.domain.definition import JobDefinition
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Fold, Gap
@@ -231,6 +232,12 @@ class BackfillBody(ReasonBody):
     rate: Annotated[float, Field(gt=0, le=MAX_RATE)] | None = None
     request_id: Annotated[Text, Field(min_length=1, max_length=256)] | None = None
     dry_run: bool = False
+
+
+class ForgetBody(ReasonBody):
+    """Whose data is to be erased, for good."""
+
+    subject: Annotated[Text, Field(min_length=1, max_length=MAX_SUBJECT_LENGTH)]
 
 
 class CompareBody(Body):

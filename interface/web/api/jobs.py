@@ -103,6 +103,7 @@ def jobs(
     status: JobStatus | None = None,
     name: Text | None = None,
     label: Annotated[Text | None, Query(description="`region=us`, or a name alone.")] = None,
+    subject: Annotated[Text | None, Query(description="Whose data they carry.")] = None,
     as_of: Annotated[Instant | None, Query(description="As they were at this instant.")] = None,
     after: After = None,
     limit: Limit = 100,
@@ -112,7 +113,13 @@ def jobs(
         request,
         limit,
         lambda most: scheduler.jobs(
-            status=status, name=name, label=label, as_of=as_of, after=after, limit=most
+            status=status,
+            name=name,
+            label=label,
+            subject=subject,
+            as_of=as_of,
+            after=after,
+            limit=most,
         ),
         lambda job: job.id,
     )

@@ -4,7 +4,15 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from horolog.interface.web.api import audit, commands, jobs, letters, occurrences, system
+from horolog.interface.web.api import (
+    audit,
+    commands,
+    jobs,
+    letters,
+    occurrences,
+    subjects,
+    system,
+)
 from horolog.interface.web.api.answers import REFUSALS
 from horolog.interface.web.api.asking import STRICT
 
@@ -19,5 +27,5 @@ A create that was sent with an `Idempotency-Key` may be sent again, and is answe
 time. Where the server has accounts, every request carries `Authorization: Bearer <secret>`."""
 
 router = APIRouter(prefix=PREFIX, dependencies=STRICT, responses=REFUSALS)
-for part in (jobs, commands, occurrences, letters, audit, system):
+for part in (jobs, commands, occurrences, letters, audit, subjects, system):
     router.include_router(part.router)

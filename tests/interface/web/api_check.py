@@ -12,6 +12,7 @@ from tests.interface.web.conftest import served
 from horolog.infrastructure.embedded import EmbeddedServers
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.migrate import migrate
+from horolog.infrastructure.privacy.master_keys import new_master_key
 from horolog.interface.settings import Settings
 
 CONFIG = Path(__file__).parent / "schemathesis.toml"
@@ -26,7 +27,10 @@ def main(examples: str) -> int:
             migrate(database)
             database.close()
             settings = Settings.read(
-                found.database_url, nats_url=found.nats_url, home=folder, environment={}
+                found.database_url,
+                nats_url=found.nats_url,
+                home=folder,
+                environment={"HOROLOG_MASTER_KEY": new_master_key()},  # jobs may have subjects
             )
             with served(settings) as web:
                 document = f"{web.address}/api/v1/openapi.json"

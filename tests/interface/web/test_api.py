@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,6 +13,7 @@ from tests.interface.web.conftest import ACCOUNTS, READER, WRITER, Browser, ever
 
 from horolog import Scheduler
 from horolog.domain import errors
+from horolog.infrastructure.privacy.master_keys import new_master_key
 from horolog.interface.settings import Settings
 from horolog.interface.web.problems import STATUS, problem_of
 from horolog.interface.web.settings import WebSettings
@@ -274,3 +276,30 @@ def test_a_postgres_that_is_away_is_a_503_that_says_when_to_come_back() -> None:
         assert (answer.status_code, answer.json()["error"]) == (503, "StoreUnavailable")
         assert answer.headers["retry-after"]
         assert web.get(f"{API}/health").json()["store"] is None
+
+
+def test_the_data_of_a_person_is_kept_sealed_and_forgotten_by_the_api(settings: Settings) -> None:
+    with served(replace(settings, given_master_keys=new_master_key())) as web:
+        job = every(web, subject="customer-42", payload={"card": "4711"}, key="bill")
+        other = every(web)
+        found = web.get(f"{API}/jobs?subject=customer-42").json()["items"]
+        assert [one["id"] for one in found] == [job["id"]]
+        assert "4711" not in web.get(f"{API}/jobs/{job['id']}").text
+        body = {"subject": "customer-42", "reason": "request 7"}
+        for already, cancelled in ((False, 1), (True, 0)):
+            done = web.post(f"{API}/subjects/forget", json=body)
+            assert done.status_code == 200, done.text
+            assert (done.json()["already"], done.json()["jobs_cancelled"]) == (already, cancelled)
+        assert web.get(f"{API}/jobs/{job['id']}").json()["status"] == "cancelled"
+        assert web.get(f"{API}/jobs/{other['id']}").json()["status"] == "active"
+        again = web.post(f"{API}/jobs", json=EVERY | {"subject": "customer-42"})
+        assert (again.status_code, again.json()["error"]) == (409, "SubjectForgotten")
+
+
+def test_what_coverage_has_found(quiet_web: Browser) -> None:
+    refused = quiet_web.post(
+        f"{API}/schedules/preview", json={"schedule": {"every": 1, "jitter": False}}
+    )
+    assert (refused.status_code, refused.json()["error"]) == (422, "InvalidSchedule")
+    allowed = quiet_web.request("OPTIONS", f"{API}/jobs/apply")
+    assert (allowed.status_code, allowed.headers["allow"]) == (405, "POST")

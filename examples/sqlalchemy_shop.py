@@ -1,4 +1,4 @@
-"""A shop on SQLAlchemy: an order with its job in one transaction, a bill with its outcome in another.
+"""A shop on SQLAlchemy: an order with its job in a transaction, a bill with its outcome in another.
 
     horolog dev sqlalchemy_shop:worker            # with the tables of Base in its database
 

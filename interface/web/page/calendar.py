@@ -14,6 +14,8 @@ AHEAD: Final = 4000
 """Fire times ahead that are counted."""
 BUSY: Final = 100_000
 """Of a job that has fired more often, only the runs of the last day are counted."""
+LOOK_AHEAD: Final = 7
+"""Days ahead that the present month shows, beyond its end where it is nearly over."""
 BUCKET_S: Final = 900
 """The offsets of all zones are multiples of it, so a stretch never lies in two local days."""
 
@@ -35,7 +37,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """Whole weeks, from Monday on; ``busy``: only the runs of the last day were counted."""
+    """Whole weeks, from Monday on, so the days beside the month are there too; ``busy``: only the runs of the last day were counted."""
 
     first: date
     before: str
@@ -62,7 +64,9 @@ def month(scheduler: Scheduler, job: Job, text: str | None, now: datetime) -> Mo
     first = month_of(text, today)
     following = (first + timedelta(days=32)).replace(day=1)
     begin = first - timedelta(days=first.weekday())
-    count = -(-(following - begin).days // 7) * 7
+    is_present = first <= today < following
+    end = max(following, today + timedelta(days=LOOK_AHEAD)) if is_present else following
+    count = -(-(end - begin).days // 7) * 7
     edges = [
         datetime.combine(begin + timedelta(days=n), datetime.min.time(), local).astimezone(UTC)
         for n in range(count + 1)

@@ -39,9 +39,7 @@ async def test_the_bill_and_the_success_are_one_transaction(
 
         retry = Retry(max_attempts=1)
         job = leader.register("orders.bill", {"order": 1}, retry=retry)
-        twice = leader.register(
-            "orders.bill", {"order": 1}, retry=retry
-        )  # the primary key is taken
+        twice = leader.register("orders.bill", {"order": 1}, retry=retry)  # its bill is there
         none = leader.register("orders.bill", {"order": 2}, retry=retry)
         async with working(shop["worker"]):
             done = await leader.fire(job, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,9 @@ def fill(scheduler: Scheduler) -> None:
     scheduler.acting_as("bob").resume(bill.id, reason="settled with support")
     payload = {"text": "bill", "amount": 12}
     scheduler.update(bill.id, payload=payload, reason="the new price list")
+    now = datetime.now(UTC)
+    before = {"start": now - timedelta(days=24), "end": now - timedelta(days=1)}
+    scheduler.backfill(bill.id, **before, definition="current", reason="the bills of before")
     scheduler.trigger(bill.id, reason="the customer asked for it today")
     export = add("legacy-export", "echo", Every(60), payload=say, owner="team-data")
     scheduler.pause(export.id, reason="moved to the new pipeline")

@@ -1,9 +1,10 @@
 """What the routes have in common: the caller, strict parameters, pages."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
@@ -15,8 +16,6 @@ from starlette.responses import JSONResponse
 from horolog.domain.text import is_storable
 from horolog.interface.scheduler import Scheduler
 from horolog.interface.web.access import Caller, Refused, scheduler_for, server_of
-
-T = TypeVar("T")
 
 MAX_PAGE: Final = 1000
 
@@ -50,7 +49,7 @@ def known_parameters(request: Request) -> None:
     A parameter that is given twice is refused too, since only one of them would count.
     """
     route = request.scope["route"]
-    known = {field.alias for field in route.dependant.query_params}
+    known = _parameters(route.dependant)
     for name in request.query_params:
         if name not in known:
             near = get_close_matches(name, sorted(known), 1)
@@ -58,6 +57,12 @@ def known_parameters(request: Request) -> None:
             raise _wrong(name, f"no such parameter: {hint}" if known else "it takes none")
         if len(request.query_params.getlist(name)) > 1:
             raise _wrong(name, "it is given twice")
+
+
+def _parameters(dependant: Any) -> set[str]:
+    """The query parameters of a route, those of its listing among them."""
+    own = {field.alias for field in dependant.query_params}
+    return own.union(*(_parameters(one) for one in dependant.dependencies))
 
 
 def _wrong(name: str, message: str) -> RequestValidationError:
@@ -108,34 +113,64 @@ Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="The most items of a
 Number = Annotated[int, Query(ge=0, le=2**62)]
 
 
-def page(
-    request: Request,
-    limit: int,
-    fetch: Callable[[int], Iterable[T]],
-    place: Callable[[T], object],
-    **more: Any,
-) -> JSONResponse:
-    """A page of at most ``limit`` items, and a link to the next one where there is one.
+@dataclass(frozen=True, kw_only=True)
+class Paged:
+    """The parameters of a listing, as those of the scheduler's method that it asks: each field is a
+    query parameter of the route and, under its own name, an argument of the method."""
 
-    One item more than the page holds is fetched, so the last page says that it is the last.
-    """
-    found = list(fetch(limit + 1))
-    shown = found[:limit]
-    following = None
-    if len(found) > limit:
-        following = _link(request, {"after": str(place(shown[-1])), "limit": str(limit)})
-    body = {"items": [_plain(item) for item in shown], "next": following, **more}
-    headers = {} if following is None else {"Link": f'<{following}>; rel="next"'}
-    return JSONResponse(body, headers=headers)
+    request: Request
+    limit: Limit = 100
+
+    def page(
+        self,
+        ask: Callable[..., Iterable[Any]],
+        *fixed: object,
+        place: Callable[[Any], object] = lambda item: item.id,
+        **more: object,
+    ) -> JSONResponse:
+        """A page of at most ``limit`` items, and a link to the next one where there is one.
+
+        ``ask`` also gets ``fixed`` and ``more``. ``place`` is what the following page is asked to
+        begin behind. One item more than the page holds is fetched, so the last page says that it is
+        the last.
+        """
+        found = list(ask(*fixed, **self.stated(), **more, limit=self.limit + 1))
+        shown = found[: self.limit]
+        following = None
+        if len(found) > self.limit:
+            goes_on = {"after": str(place(shown[-1])), "limit": str(self.limit)}
+            following = _link(self.request, goes_on)
+        body = {"items": [item.to_dict() for item in shown], "next": following}
+        headers = {} if following is None else {"Link": f'<{following}>; rel="next"'}
+        return JSONResponse(body, headers=headers)
+
+    def stated(self) -> dict[str, Any]:
+        """The arguments of the method, without the limit."""
+        names = {field.name for field in fields(self)} - {"request", "limit"}
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing(Paged):
+    """Things in the order of their ids, or of something that has one for each."""
+
+    after: After = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versions(Paged):
+    """What happened to one thing; `after` is a version."""
+
+    after: Number = 0
+
+    def versions(self, ask: Callable[..., Iterable[Any]], identity: object) -> JSONResponse:
+        """A page of what ``ask`` says of that thing, oldest first."""
+        return self.page(ask, identity, place=lambda happened: happened.version)
 
 
 def _link(request: Request, changed: Mapping[str, str]) -> str:
     """This page's address with other parameters; without the host, which a proxy may change."""
     return f"{request.url.path}?{urlencode({**request.query_params, **changed})}"
-
-
-def _plain(item: Any) -> Any:
-    return item.to_dict()
 
 
 def answer(

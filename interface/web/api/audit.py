@@ -1,12 +1,13 @@
 """The log and what it answers: events, what ran and what did not, figures, what was due when."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from threading import BoundedSemaphore
 from time import monotonic, sleep
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query
 from pydantic import AfterValidator, WithJsonSchema
 from starlette.responses import JSONResponse
 
@@ -25,13 +26,13 @@ from horolog.domain.occurrence import Phase
 from horolog.interface.scheduler import Scheduler
 from horolog.interface.web.api.answers import LogPage, Many, Page, Position
 from horolog.interface.web.api.asking import (
-    After,
     Instant,
     Limit,
+    Listing,
     Number,
+    Paged,
     Reading,
     Text,
-    page,
 )
 
 router = APIRouter(tags=["log"])
@@ -111,17 +112,21 @@ def position(scheduler: Reading) -> JSONResponse:
     return JSONResponse({"position": scheduler.position()})
 
 
+@dataclass(frozen=True, kw_only=True)
+class DueAt(Listing):
+    """What was due at an instant."""
+
+    at: Instant
+
+
 @router.get("/due", response_model=Page[IndexEntry])
-def due_at(
-    request: Request, scheduler: Reading, at: Instant, after: After = None, limit: Limit = 100
-) -> JSONResponse:
+def due_at(scheduler: Reading, asked: Annotated[DueAt, Depends()]) -> JSONResponse:
     """What the next-run index held at an instant, folded from the log as it was then."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.due_at(at, after=after, limit=most),
-        lambda entry: entry.id,
-    )
+
+    def ask(*, at: datetime, **more: Any) -> list[IndexEntry]:
+        return scheduler.due_at(at, **more)
+
+    return asked.page(ask)
 
 
 @router.get("/due/next", response_model=Many[IndexEntry])
@@ -131,128 +136,80 @@ def due_next(scheduler: Reading, until: Instant, limit: Limit = 100) -> JSONResp
     return JSONResponse({"items": [entry.to_dict() for entry in entries]})
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfJobs(Paged):
+    """What happened to jobs of some kind within some time."""
+
+    since: Since = None
+    until: Until = None
+    job_id: JobOf = None
+    name: Text | None = None
+    queue: Text | None = None
+    label: Text | None = None
+    owner: Text | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Executions(OfJobs, Listing):
+    """Which runs."""
+
+    by_end: bool = False
+    state: Phase | None = None
+    kind: OccurrenceKind | None = None
+    failure: FailureKind | None = None
+    worker: Text | None = None
+
+
 @router.get("/executions", response_model=Page[Execution])
-def executions(
-    request: Request,
-    scheduler: Reading,
-    since: Since = None,
-    until: Until = None,
-    by_end: bool = False,
-    job_id: JobOf = None,
-    name: Text | None = None,
-    queue: Text | None = None,
-    label: Text | None = None,
-    owner: Text | None = None,
-    state: Phase | None = None,
-    kind: OccurrenceKind | None = None,
-    failure: FailureKind | None = None,
-    worker: Text | None = None,
-    after: After = None,
-    limit: Limit = 100,
-) -> JSONResponse:
+def executions(scheduler: Reading, asked: Annotated[Executions, Depends()]) -> JSONResponse:
     """What ran: when, by whom, how long and how late."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.executions(
-            since=since,
-            until=until,
-            by_end=by_end,
-            job_id=job_id,
-            name=name,
-            queue=queue,
-            label=label,
-            owner=owner,
-            state=state,
-            kind=kind,
-            failure=failure,
-            worker=worker,
-            after=after,
-            limit=most,
-        ),
-        lambda execution: execution.id,
-    )
+    return asked.page(scheduler.executions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skips(OfJobs, Listing):
+    """Which fire times."""
+
+    cause: SkipCause | None = None
 
 
 @router.get("/skips", response_model=Page[Skip])
-def skips(
-    request: Request,
-    scheduler: Reading,
-    since: Since = None,
-    until: Until = None,
-    job_id: JobOf = None,
-    name: Text | None = None,
-    queue: Text | None = None,
-    label: Text | None = None,
-    owner: Text | None = None,
-    cause: SkipCause | None = None,
-    after: After = None,
-    limit: Limit = 100,
-) -> JSONResponse:
+def skips(scheduler: Reading, asked: Annotated[Skips, Depends()]) -> JSONResponse:
     """What did not run, and why."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.skips(
-            since=since,
-            until=until,
-            job_id=job_id,
-            name=name,
-            queue=queue,
-            label=label,
-            owner=owner,
-            cause=cause,
-            after=after,
-            limit=most,
-        ),
-        lambda skip: skip.id,
-    )
+    return asked.page(scheduler.skips)
 
 
-def _place(after: str) -> str:
-    bucket, _, _ = after.partition("|")
+def _behind(after: str | None) -> tuple[datetime, str] | None:
+    """A bucket's begin and its group."""
+    if after is None:
+        return None
+    bucket, _, group = after.partition("|")
     moment = datetime.fromisoformat(bucket)
     if moment.tzinfo is None:
         raise ValueError("a bucket's begin and its group, as `next` has them")
+    return moment, group
+
+
+def _place(after: str | None) -> str | None:
+    _behind(after)
     return after
 
 
+@dataclass(frozen=True, kw_only=True)
+class Figures(OfJobs):
+    """Figures of what, and for which stretches of time."""
+
+    bucket_s: Annotated[int, Query(ge=1, le=366 * 86_400, description="Seconds.")] = 86_400
+    by: Grouping = "job"
+    after: Annotated[str | None, AfterValidator(_place)] = None
+
+    def stated(self) -> dict[str, Any]:
+        return super().stated() | {"after": _behind(self.after)}
+
+
 @router.get("/statistics", response_model=Page[Statistics])
-def statistics(
-    request: Request,
-    scheduler: Reading,
-    since: Since = None,
-    until: Until = None,
-    bucket_s: Annotated[int, Query(ge=1, le=366 * 86_400, description="Seconds.")] = 86_400,
-    by: Grouping = "job",
-    job_id: JobOf = None,
-    name: Text | None = None,
-    queue: Text | None = None,
-    label: Text | None = None,
-    owner: Text | None = None,
-    after: Annotated[str | None, AfterValidator(lambda v: v if v is None else _place(v))] = None,
-    limit: Limit = 100,
-) -> JSONResponse:
+def statistics(scheduler: Reading, asked: Annotated[Figures, Depends()]) -> JSONResponse:
     """Runs, failures, durations and lateness of finished occurrences, in stretches of time."""
-    behind = None
-    if after is not None:
-        bucket, _, group = after.partition("|")
-        behind = (datetime.fromisoformat(bucket), group)
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.statistics(
-            since=since,
-            until=until,
-            bucket_s=bucket_s,
-            by=by,
-            job_id=job_id,
-            name=name,
-            queue=queue,
-            label=label,
-            owner=owner,
-            after=behind,
-            limit=most,
-        ),
-        lambda row: f"{row.bucket.isoformat()}|{row.group}",
+    return asked.page(
+        scheduler.statistics, place=lambda row: f"{row.bucket.isoformat()}|{row.group}"
     )

@@ -1,10 +1,10 @@
 """Jobs: registered, declared, found, and asked about."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import JSONResponse
 
 from horolog.application.answers.change import Change
@@ -17,16 +17,14 @@ from horolog.interface.job_file import read_schedule
 from horolog.interface.scheduler import Scheduler
 from horolog.interface.web.api.answers import Comparison, Event, Fires, Many, Page
 from horolog.interface.web.api.asking import (
-    After,
     Asking,
     Instant,
-    Limit,
-    Number,
+    Listing,
     Reading,
     Text,
+    Versions,
     Writing,
     answer,
-    page,
 )
 from horolog.interface.web.api.bodies import (
     ApplyBody,
@@ -96,33 +94,21 @@ def apply(scheduler: Writing, body: ApplyBody) -> JSONResponse:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Jobs(Listing):
+    """Which jobs."""
+
+    status: JobStatus | None = None
+    name: Text | None = None
+    label: Annotated[Text | None, Query(description="`region=us`, or a name alone.")] = None
+    subject: Annotated[Text | None, Query(description="Whose data they carry.")] = None
+    as_of: Annotated[Instant | None, Query(description="As they were at this instant.")] = None
+
+
 @router.get("/jobs", response_model=Page[Job])
-def jobs(
-    request: Request,
-    scheduler: Reading,
-    status: JobStatus | None = None,
-    name: Text | None = None,
-    label: Annotated[Text | None, Query(description="`region=us`, or a name alone.")] = None,
-    subject: Annotated[Text | None, Query(description="Whose data they carry.")] = None,
-    as_of: Annotated[Instant | None, Query(description="As they were at this instant.")] = None,
-    after: After = None,
-    limit: Limit = 100,
-) -> JSONResponse:
+def jobs(scheduler: Reading, asked: Annotated[Jobs, Depends()]) -> JSONResponse:
     """Jobs in the order of their ids."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.jobs(
-            status=status,
-            name=name,
-            label=label,
-            subject=subject,
-            as_of=as_of,
-            after=after,
-            limit=most,
-        ),
-        lambda job: job.id,
-    )
+    return asked.page(scheduler.jobs)
 
 
 @router.get("/job", response_model=Job)
@@ -151,28 +137,18 @@ def upcoming(
 
 @router.get("/jobs/{job_id}/history", response_model=Page[Event])
 def history(
-    request: Request, scheduler: Reading, job_id: JobId, after: Number = 0, limit: Limit = 100
+    scheduler: Reading, job_id: JobId, asked: Annotated[Versions, Depends()]
 ) -> JSONResponse:
     """The job's events, oldest first; `after` is a version."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.history(job_id_of(scheduler, job_id), after=after, limit=most),
-        lambda event: event.version,
-    )
+    return asked.versions(scheduler.history, job_id_of(scheduler, job_id))
 
 
 @router.get("/jobs/{job_id}/changes", response_model=Page[Change])
 def changes(
-    request: Request, scheduler: Reading, job_id: JobId, after: Number = 0, limit: Limit = 100
+    scheduler: Reading, job_id: JobId, asked: Annotated[Versions, Depends()]
 ) -> JSONResponse:
     """Who changed the job, from what to what, when and why; `after` is a version."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.changes(job_id, after=after, limit=most),
-        lambda change: change.version,
-    )
+    return asked.versions(scheduler.changes, job_id)
 
 
 @router.post("/jobs/{job_id}/compare", response_model=Comparison)

@@ -1,34 +1,33 @@
 """Dead letters: what nobody will retry by themselves, and a person's order to."""
 
-from fastapi import APIRouter, Request
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse
 
 from horolog.application.answers.dead_letter import DeadLetter
 from horolog.application.answers.occurrence import Occurrence
 from horolog.interface.web.api.answers import Count, Page
-from horolog.interface.web.api.asking import After, Limit, Reading, Text, Writing, answer, page
+from horolog.interface.web.api.asking import Listing, Reading, Text, Writing, answer
 from horolog.interface.web.api.bodies import ReasonBody, ReplayBody
 from horolog.interface.web.api.occurrences import OccurrenceId
 
 router = APIRouter(tags=["dead letters"])
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeadLetters(Listing):
+    """Whose, and of which handler."""
+
+    owner: Text | None = None
+    name: Text | None = None
+
+
 @router.get("/dead-letters", response_model=Page[DeadLetter])
-def dead_letters(
-    request: Request,
-    scheduler: Reading,
-    owner: Text | None = None,
-    name: Text | None = None,
-    after: After = None,
-    limit: Limit = 100,
-) -> JSONResponse:
+def dead_letters(scheduler: Reading, asked: Annotated[DeadLetters, Depends()]) -> JSONResponse:
     """Dead letters in the order of their fire times."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.dead_letters(owner=owner, name=name, after=after, limit=most),
-        lambda letter: letter.id,
-    )
+    return asked.page(scheduler.dead_letters)
 
 
 @router.post("/dead-letters/replay", response_model=Count)

@@ -1,8 +1,9 @@
 """Occurrences: what became of each firing, and why."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import JSONResponse
 
 from horolog.application.answers.explanation import Explanation
@@ -10,15 +11,13 @@ from horolog.application.answers.occurrence import Occurrence
 from horolog.domain.occurrence import Phase
 from horolog.interface.web.api.answers import Event, Page
 from horolog.interface.web.api.asking import (
-    After,
     Instant,
-    Limit,
-    Number,
+    Listing,
     Reading,
     Text,
+    Versions,
     Writing,
     answer,
-    page,
 )
 from horolog.interface.web.api.bodies import ReasonBody
 
@@ -27,33 +26,21 @@ router = APIRouter(tags=["occurrences"])
 OccurrenceId = Annotated[Text, Path(description="The occurrence's id.", min_length=1)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Occurrences(Listing):
+    """Which occurrences."""
+
+    job_id: Text | None = None
+    state: Phase | None = None
+    since: Annotated[Instant | None, Query(description="Fire times from here on.")] = None
+    until: Annotated[Instant | None, Query(description="Fire times before this.")] = None
+    newest_first: bool = False
+
+
 @router.get("/occurrences", response_model=Page[Occurrence])
-def occurrences(
-    request: Request,
-    scheduler: Reading,
-    job_id: Text | None = None,
-    state: Phase | None = None,
-    since: Annotated[Instant | None, Query(description="Fire times from here on.")] = None,
-    until: Annotated[Instant | None, Query(description="Fire times before this.")] = None,
-    after: After = None,
-    newest_first: bool = False,
-    limit: Limit = 100,
-) -> JSONResponse:
+def occurrences(scheduler: Reading, asked: Annotated[Occurrences, Depends()]) -> JSONResponse:
     """Occurrences in the order of their fire times, finished or not."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.occurrences(
-            job_id=job_id,
-            state=state,
-            since=since,
-            until=until,
-            after=after,
-            limit=most,
-            newest_first=newest_first,
-        ),
-        lambda occurrence: occurrence.id,
-    )
+    return asked.page(scheduler.occurrences)
 
 
 @router.get("/occurrences/{occurrence_id}", response_model=Occurrence)
@@ -64,20 +51,10 @@ def occurrence(scheduler: Reading, occurrence_id: OccurrenceId) -> JSONResponse:
 
 @router.get("/occurrences/{occurrence_id}/history", response_model=Page[Event])
 def history(
-    request: Request,
-    scheduler: Reading,
-    occurrence_id: OccurrenceId,
-    after: Number = 0,
-    limit: Limit = 100,
+    scheduler: Reading, occurrence_id: OccurrenceId, asked: Annotated[Versions, Depends()]
 ) -> JSONResponse:
     """Its events, oldest first; `after` is a version."""
-    found = scheduler.occurrence(occurrence_id).id
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.history(found, after=after, limit=most),
-        lambda event: event.version,
-    )
+    return asked.versions(scheduler.history, scheduler.occurrence(occurrence_id).id)
 
 
 @router.get("/occurrences/{occurrence_id}/explain", response_model=Explanation)

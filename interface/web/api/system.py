@@ -1,8 +1,9 @@
 """The system itself: health, partitions, limits of queues, read models, zone data."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
@@ -25,10 +26,10 @@ from horolog.interface.web.api.asking import (
     After,
     Asking,
     Limit,
-    Number,
+    Listing,
     Reading,
+    Versions,
     Writing,
-    page,
 )
 from horolog.interface.web.api.bodies import ProjectionsBody, QueueBody, ReasonBody
 
@@ -72,18 +73,12 @@ def history(
     request: Request,
     scheduler: Reading,
     number: Annotated[int, Path(ge=0, le=1023)],
-    after: Number = 0,
-    limit: Limit = 100,
+    asked: Annotated[Versions, Depends()],
 ) -> JSONResponse:
     """Elections and releases of a partition, oldest first; `after` is a version."""
     if number >= len(server_of(request).place.partitions()):
         raise HTTPException(404, f"this namespace has no partition {number}")
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.history(number, after=after, limit=most),
-        lambda event: event.version,
-    )
+    return asked.versions(scheduler.history, number)
 
 
 @router.get("/queues", response_model=Many[LimitedQueue])
@@ -128,21 +123,19 @@ def rebuild(request: Request, scheduler: Writing, body: ProjectionsBody) -> JSON
     return JSONResponse(work.to_dict(), 202)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ZoneCorrections(Listing):
+    """How much of each is told."""
+
+    following: Annotated[int, Query(ge=1, le=100)] = 3
+
+
 @router.get("/zone-corrections", response_model=Page[ZoneCorrection])
 def zone_corrections(
-    request: Request,
-    scheduler: Reading,
-    following: Annotated[int, Query(ge=1, le=100)] = 3,
-    after: After = None,
-    limit: Limit = 100,
+    scheduler: Reading, asked: Annotated[ZoneCorrections, Depends()]
 ) -> JSONResponse:
     """The jobs whose next fire time the installed zone data moves."""
-    return page(
-        request,
-        limit,
-        lambda most: scheduler.zone_corrections(following=following, after=after, limit=most),
-        lambda correction: correction.job_id,
-    )
+    return asked.page(scheduler.zone_corrections, place=lambda correction: correction.job_id)
 
 
 @router.post("/zone-corrections", response_model=Many[ZoneCorrection])

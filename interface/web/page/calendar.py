@@ -37,7 +37,8 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """Whole weeks, from Monday on, so the days beside the month are there too; ``busy``: only the runs of the last day were counted."""
+    """Whole weeks, from Monday on, so the days beside the month are there too; ``busy``: only the
+    runs of the last day were counted."""
 
     first: date
     before: str

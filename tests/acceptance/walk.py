@@ -27,6 +27,7 @@ from urllib.parse import quote
 from urllib.request import urlopen
 
 import psycopg
+from psycopg import sql
 from tests.acceptance.conftest import Horolog, Running, eventually
 
 from horolog.infrastructure.embedded import EmbeddedServers
@@ -149,12 +150,13 @@ def last_week(terminal: Horolog) -> None:
     """
     database_url = terminal.environment["HOROLOG_DATABASE_URL"]
     past = f"{terminal.environment['HOROLOG_NAMESPACE']}_week_ago"
+    schema = sql.Identifier(past)
+    behind = sql.SQL(
+        "CREATE SCHEMA {0}; CREATE FUNCTION {0}.clock_timestamp() RETURNS timestamptz LANGUAGE sql"
+        " VOLATILE AS 'SELECT pg_catalog.clock_timestamp() - make_interval(days => 7)'"
+    )
     with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {past}")
-        connection.execute(
-            f"CREATE FUNCTION {past}.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE"
-            " AS 'SELECT pg_catalog.clock_timestamp() - make_interval(days => 7)'"
-        )
+        connection.execute(behind.format(schema))
     mark = "&" if "?" in database_url else "?"
     options = quote(f"-csearch_path={past},pg_catalog")
     then = Horolog(
@@ -178,7 +180,7 @@ def last_week(terminal: Horolog) -> None:
             assert "ann@desk" in terminal.within(*command).out, command
     finally:
         with psycopg.connect(database_url, autocommit=True) as connection:
-            connection.execute(f"DROP SCHEMA {past} CASCADE")
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
 
 
 def crontab(terminal: Horolog) -> None:

@@ -89,8 +89,8 @@ def fill(scheduler: Scheduler) -> None:
     payload = {"text": "bill", "amount": 12}
     scheduler.update(bill.id, payload=payload, reason="the new price list")
     now = datetime.now(UTC)
-    before = {"start": now - timedelta(days=24), "end": now - timedelta(days=1)}
-    scheduler.backfill(bill.id, **before, definition="current", reason="the bills of before")
+    begin, end = now - timedelta(days=24), now - timedelta(days=1)
+    scheduler.backfill(bill.id, begin, end, definition="current", reason="the bills of before")
     scheduler.trigger(bill.id, reason="the customer asked for it today")
     export = add("legacy-export", "echo", Every(60), payload=say, owner="team-data")
     scheduler.pause(export.id, reason="moved to the new pipeline")

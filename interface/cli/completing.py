@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from horolog.interface.scheduler import Scheduler
 
 PATIENCE_S: Final = 2.0
+# In the order of Place's fields.
 _PLACE: Final = ("database_url", "nats_url", "home", "namespace", "actor")
 
 
@@ -43,7 +44,7 @@ def _asked(
 ) -> list[str]:
     from horolog.domain.errors import HorologError
 
-    place = Place(**{name: ctx.params.get(name) for name in _PLACE})
+    place = Place(*(ctx.params.get(name) for name in _PLACE))
     found: list[str] = []
 
     def ask() -> None:

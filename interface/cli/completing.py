@@ -5,6 +5,7 @@ out without a word.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from horolog.interface.scheduler import Scheduler
 
 PATIENCE_S: Final = 2.0
-# In the order of Place's fields.
 _PLACE: Final = ("database_url", "nats_url", "home", "namespace", "actor")
 
 
@@ -44,7 +44,8 @@ def _asked(
 ) -> list[str]:
     from horolog.domain.errors import HorologError
 
-    place = Place(*(ctx.params.get(name) for name in _PLACE))
+    stated = {name: ctx.params.get(name) for name in _PLACE}
+    place = replace(Place(), **stated)
     found: list[str] = []
 
     def ask() -> None:

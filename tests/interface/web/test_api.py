@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -303,3 +306,20 @@ def test_what_coverage_has_found(quiet_web: Browser) -> None:
     assert (refused.status_code, refused.json()["error"]) == (422, "InvalidSchedule")
     allowed = quiet_web.request("OPTIONS", f"{API}/jobs/apply")
     assert (allowed.status_code, allowed.headers["allow"]) == (405, "POST")
+
+
+def test_the_requests_of_the_document_are_answered(web: Browser) -> None:
+    document = (Path(__file__).parents[3] / "docs" / "http-api.md").read_text()
+    (block,) = re.findall(r"```console\n(.*?)```", document, re.DOTALL)
+    asked = [shlex.split(one)[2:] for one in block.split("$ ")[1:]]
+    assert len(asked) == 4
+    for words in asked:
+        stated = {words[n]: words[n + 1] for n in range(len(words)) if words[n].startswith("-")}
+        (address,) = [word for word in words if word.startswith("localhost:8480")]
+        answer = web.request(
+            stated.get("-X", "POST" if "-d" in stated else "GET"),
+            address.removeprefix("localhost:8480").replace("&wait=20", ""),
+            content=stated.get("-d"),
+            headers=dict([stated["-H"].split(": ")]) if "-H" in stated else {},
+        )
+        assert answer.status_code in (200, 201), answer.text

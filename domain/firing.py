@@ -5,6 +5,7 @@ drops becomes one event for the whole range, never silence. The next fire time i
 from the nominal one, never from now, so lateness does not pile up.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -164,41 +165,57 @@ def _overlapping(job: JobState, due: list[Fire], wanted: _Wanted, unfinished: in
                 return _plan(due, [], [], "overlap")
             return _plan(due, fires, fires[:1], wanted.cause)
         case "buffer_one":
-            return _buffered(due, fires[-1:], unfinished, wanted.cause)
+            return _buffered(due, wanted, 1, unfinished)
         case "cancel_other":
-            plan = _buffered(due, fires[-1:], unfinished, wanted.cause)
+            plan = _buffered(due, wanted, 1, unfinished)
             plan.cancel_others = bool(unfinished and fires)
             return plan
         case "buffer_all":
-            return _buffered(due, fires[-job.definition.overlap_max :], unfinished, wanted.cause)
+            return _buffered(due, wanted, job.definition.overlap_max, unfinished)
 
 
-def _buffered(due: list[Fire], buffer: list[Fire], unfinished: int, cause: SkipCause) -> FirePlan:
-    """One run at a time; the fire times in the buffer wait in the index, those before it go."""
-    dropped_for: SkipCause = "overlap" if unfinished else cause
-    plan = _plan(due, buffer, [] if unfinished else buffer[:1], dropped_for)
+def _buffered(due: list[Fire], wanted: _Wanted, most: int, unfinished: int) -> FirePlan:
+    """One run at a time; the fire times in the buffer wait in the index. Those that it has no room
+    for give way: to the run that is open, or else to the later ones."""
+    buffer = wanted.fires[-most:]
+    no_room: SkipCause = "overlap" if unfinished else "superseded"
+    causes: dict[int, SkipCause] = dict.fromkeys((fire.fires for fire in wanted.fires), no_room)
+    plan = _plan(due, buffer, [] if unfinished else buffer[:1], wanted.cause, causes)
     if len(buffer) > len(plan.fires):
         plan.again_after_s = WAIT_S
     return plan
 
 
 def _plan(
-    due: list[Fire], wanted: list[Fire], now_claimed: list[Fire], cause: SkipCause
+    due: list[Fire],
+    wanted: list[Fire],
+    now_claimed: list[Fire],
+    cause: SkipCause,
+    causes: Mapping[int, SkipCause] | None = None,
 ) -> FirePlan:
-    """Claims and dropped ranges in order; what is wanted but not claimed yet stays due."""
+    """Claims and dropped ranges in order; what is wanted but not claimed yet stays due.
+
+    Dropped is for ``cause``, or for another among the ``causes`` (by how many were used up).
+    """
     plan = FirePlan()
     keep = {fire.fires for fire in wanted}
     claim = {fire.fires for fire in now_claimed}
+    causes = causes or {}
     dropped: list[Fire] = []
+    why = cause
     for fire in due:
         if fire.fires not in keep:
+            its_cause = causes.get(fire.fires, cause)
+            if its_cause != why:
+                _close(plan, dropped, why)
+                why = its_cause
             dropped.append(fire)
             continue
         if fire.fires not in claim:
             break
-        _close(plan, dropped, cause)
+        _close(plan, dropped, why)
         plan.fires.append(fire)
-    _close(plan, dropped, cause)
+    _close(plan, dropped, why)
     return plan
 
 

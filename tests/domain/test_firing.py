@@ -11,6 +11,7 @@ from horolog.domain.definition import CatchUp, JobDefinition, Overlap
 from horolog.domain.due_fires import Fire, omitted_ranges
 from horolog.domain.firing import MAX_CLAIMS, MAX_STEP, FirePlan, plan_fires
 from horolog.domain.job import JobState, advance
+from horolog.domain.job_events import SkipCause
 from horolog.domain.schedule import Cron, Every
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
@@ -111,7 +112,19 @@ def test_a_buffered_run_waits_for_the_one_before_it() -> None:
     assert plan_fires(state, now=START + MINUTE, unfinished=1).wait
     plan = plan_fires(state, now=START + 3 * MINUTE, unfinished=0)
     assert [fire.at for fire in plan.fires] == [START + 3 * MINUTE]
-    assert [s.count for s in plan.skipped] == [2]
+    assert [(s.cause, s.count) for s in plan.skipped] == [("superseded", 2)]
+
+
+@pytest.mark.parametrize(("unfinished", "cause"), [(0, "superseded"), (1, "overlap")])
+@pytest.mark.parametrize("overlap", ["buffer_one", "cancel_other"])
+def test_what_the_buffer_had_no_room_for_was_not_missed(
+    overlap: Overlap, unfinished: int, cause: SkipCause
+) -> None:
+    """And what lies before the catch-up window was, whatever is in the buffer."""
+    state = job(overlap=overlap, catch_up="all", window_s=150)
+    plan = plan_fires(state, now=START + 5 * MINUTE, unfinished=unfinished)
+    assert [fire.at for fire in plan.fires] == [START + 5 * MINUTE] * (1 - unfinished)
+    assert [(s.cause, s.count) for s in plan.skipped] == [("misfire", 2), (cause, 2)]
 
 
 def test_the_earliest_of_the_missed_ones_runs_and_the_rest_is_one_range() -> None:

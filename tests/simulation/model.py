@@ -259,7 +259,6 @@ class Model:
     def _holds(self, job: Job, event: Event, fire: datetime) -> bool:
         policies = job.spec["policies"]
         late = event.at - self._oldest(event) > GRACE - timedelta(seconds=5)
-        one_at_a_time = policies["overlap"] not in ("allow", "buffer_all")
         match event.state["cause"]:
             case "paused":
                 # What was due before the pause and had not had its turn is dropped with it.
@@ -272,13 +271,12 @@ class Model:
                 # Something stands in for it, or its schedule was replaced.
                 replaced = any(abs(era.since - event.at) <= CHANGING for era in job.eras[1:])
                 caught_up = late and policies["catch_up"] in ("latest", "earliest")
-                return replaced or ((caught_up or one_at_a_time) and self._stands_in(job, event))
+                buffered = policies["overlap"] != "allow"
+                return replaced or ((caught_up or buffered) and self._stands_in(job, event))
             case "misfire":
                 if event.at - fire > timedelta(seconds=policies["catch_up_window"]):
                     return True
-                if policies["catch_up"] == "skip" and event.at - fire > GRACE - SLACK:
-                    return True
-                return one_at_a_time and self._stands_in(job, event)
+                return policies["catch_up"] == "skip" and event.at - fire > GRACE - SLACK
             case "overlap":
                 return policies["overlap"] != "allow" and self._was_unfinished(job, event)
             case _:

@@ -21,6 +21,8 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "S26 healthy work taken over": [
         ("application/worker/test_reported_cases.py",
          "test_extensions_go_on_through_a_stop_until_the_last_run_has_ended"),
+        ("faults/worker/test_reported_cases.py",
+         "test_a_run_outlasts_its_ack_wait_and_the_stop_of_its_worker_beside_an_idle_one"),
         ("faults/worker/test_worker_on_servers.py",
          "test_a_long_run_keeps_its_lease_though_it_blocks_the_loop"),
     ],
@@ -66,6 +68,8 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "S41 in-flight limit reached, delivery stops": [
         ("application/worker/test_reported_cases.py",
          "test_runs_that_hang_for_ever_give_their_slots_back_to_quick_ones"),
+        ("faults/worker/test_reported_cases.py",
+         "test_runs_that_hang_in_all_that_the_queue_hands_out_end_and_the_next_go_on"),
         (
             "application/test_diagnosis.py",
             "test_a_queue_that_hands_out_nothing_more_is_told",
@@ -74,6 +78,8 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "S43 late ack from the first worker": [
         ("application/worker/test_reported_cases.py",
          "test_a_late_acknowledgement_leaves_the_run_of_the_other_worker_to_be_driven_on"),
+        ("faults/worker/test_reported_cases.py",
+         "test_the_late_acknowledgement_of_a_stopped_worker_leaves_the_run_of_the_next_to_the_log"),
         ("faults/worker/test_worker_crashes.py", "test_a_zombie_s_late_outcome_is_refused"),
     ],
     "S60 waiting counted as running": [

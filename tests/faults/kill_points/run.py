@@ -5,7 +5,8 @@
 
 At each point a scanner and a worker process are killed once for each handler, and started again.
 Then the log has to say that every run ended, and the table of effects that each took effect once;
-a plain handler's as often as the log says at most: once, and once more for each attempt lost.
+a plain handler's as often as the log says at most: once, and once more for each attempt lost. What
+only a scanner or a client says there (``ONCE``) is in the log once, whoever said it in the end.
 """
 
 import argparse
@@ -16,13 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
-from horolog import Once, Retry, Scheduler
+from horolog import Every, Once, Retry, Scheduler
 from horolog.application.verify import verify
 from horolog.domain.ids import occurrence_id
 from horolog.infrastructure.embedded import EmbeddedServers
@@ -45,7 +47,10 @@ POINTS = (
     "after outcome is appended",
     "before it is acknowledged",
     "after it is acknowledged",
-    # The scanner dies over what the worker's death left behind.
+    # The next worker dies over what the first one's death left to find out.
+    "in the handler, after its effect,before outcome is appended",
+    "in the handler, after its effect,after outcome is appended",
+    # The scanner dies over it.
     "in the handler, after its effect,before lost is appended",
     "in the handler, after its effect,after lost is appended",
     # The first attempt fails, snoozes, or dies and is replayed.
@@ -55,17 +60,27 @@ POINTS = (
     "after snoozed is appended",
     "before dead_lettered is appended",
     "after dead_lettered is appended",
+    # A person has it tried again.
+    "in the client, before replayed is appended",
+    "in the client, after replayed is appended",
+    # A fire time overlaps the run before it and is dropped; it was the last.
+    "before fires_skipped is appended",
+    "after fires_skipped is appended",
+    "before completed is appended",
+    "after completed is appended",
     # The job changes while its claim waits for a worker.
     "in the client, before recalled is appended",
     "in the client, after recalled is appended",
-    # The job is cancelled then: the client dies over what is to be skipped; the scanner, too.
+    # The job is cancelled then; or its next fire time takes the place of the run.
     "in the client, before skipped is appended",
     "in the client, after skipped is appended",
-    "in the client, before skipped is appended,before skipped is appended",
-    "in the client, before skipped is appended,after skipped is appended",
+    "before skipped is appended",
+    "after skipped is appended",
     # The run is asked to stop while it runs.
     "in the client, before cancel_requested is appended",
     "in the client, after cancel_requested is appended",
+    "before cancel_requested is appended",
+    "after cancel_requested is appended",
     "before stopped is appended",
     "after stopped is appended",
     # Beside the runs: leadership, deadlines, alerts.
@@ -79,8 +94,19 @@ POINTS = (
     "after raised is appended",
     "before delivered is appended",
     "after delivered is appended",
+    "before delivery_failed is appended",
+    "after delivery_failed is appended",
+    "before repeated is appended",
+    "after repeated is appended",
+    "before resolved is appended",
+    "after resolved is appended",
 )
 """In the order of the path; with a comma, two points of which each kills."""
+
+ONCE = frozenset({
+    "skipped", "replayed", "fires_skipped", "completed", "cancel_requested", "missed", "raised",
+    "resolved",
+})  # fmt: skip
 
 DEADLINE_S = 30.0
 ENDED = (["occurrence.succeeded.1"], ["occurrence.skipped.1"], ["occurrence.stopped.1"])
@@ -96,6 +122,7 @@ class Outcome:
     effects: int
     attempts: int
     lost: int
+    said: int
     state: str
     violations: int
 
@@ -103,7 +130,9 @@ class Outcome:
     def right(self) -> bool:
         story = story_of(self.point)
         wanted = "skipped" if story.cancels else "succeeded"
-        ended = self.state == wanted and self.violations == 0 and self.kills > 0
+        ended = self.state == wanted and self.violations == 0
+        ended = ended and self.kills == len(parts(self.point))
+        ended = ended and (kind_of(self.point) not in ONCE or self.said == 1)
         if story.cancels:
             return ended and self.effects == 0
         most = 1 + self.lost if self.handler == "plain" else 1
@@ -115,7 +144,8 @@ class Story:
     """What happens to a run so that it comes to a point. ``first`` is what its first attempt does;
     ``command`` what a client does, while no worker lives, or (``while_running``) when one has
     begun; ``alerts`` that somebody is to be told of its death, ``stops`` that its scanner is;
-    ``late`` that it begins only after its deadline."""
+    ``late`` that it begins only after its deadline; ``overlap`` what its job's next fire time does
+    that comes before its end; ``told_by`` the program that is told of its death."""
 
     first: str = ""
     command: str = ""
@@ -123,35 +153,57 @@ class Story:
     alerts: bool = False
     stops: bool = False
     late: bool = False
+    overlap: Literal["", "skip", "cancel_other"] = ""
+    told_by: str = "true"
 
     @property
     def cancels(self) -> bool:
-        return self.command.startswith("cancel")
+        return self.command.startswith("cancel") or self.overlap == "cancel_other"
+
+    @property
+    def holds(self) -> bool:
+        """No worker lives until the point was reached."""
+        return self.late or bool(self.overlap and not self.while_running)
+
+
+ORDINARY = Story()
+STORIES = {
+    "failed": Story("fails"),
+    "snoozed": Story("snoozes"),
+    "dead_lettered": Story("dies"),
+    "recalled": Story(command="change"),
+    "skipped": Story(command="cancel job"),
+    "cancel_requested": Story("waits", "cancel run", while_running=True),
+    "stopped": Story("waits", "cancel run", while_running=True),
+    "replayed": Story("dies", "replay"),
+    "fires_skipped": Story(overlap="skip"),
+    "released": Story(stops=True),
+    "missed": Story(late=True),
+    "raised": Story("dies", alerts=True),
+    "delivered": Story("dies", alerts=True),
+    "repeated": Story("dies", alerts=True),
+    "resolved": Story("dies", alerts=True),
+    "delivery_failed": Story("dies", alerts=True, told_by="false"),
+}
+"""By what is appended at the point."""
+
+OF_SCANNERS = {
+    "skipped": Story(overlap="cancel_other"),
+    "cancel_requested": Story("waits", overlap="cancel_other", while_running=True),
+}
+"""The same where it is not a client that appends it."""
 
 
 def story_of(point: str) -> Story:
-    kind = point.rpartition(" is appended")[0].rpartition(" ")[2]
-    match kind:
-        case "failed":
-            return Story("fails")
-        case "snoozed":
-            return Story("snoozes")
-        case "dead_lettered":
-            return Story("dies")
-        case "recalled":
-            return Story(command="change")
-        case "skipped":
-            return Story(command="cancel job")
-        case "cancel_requested" | "stopped":
-            return Story("waits", "cancel run", while_running=True)
-        case "released":
-            return Story(stops=True)
-        case "missed":
-            return Story(late=True)
-        case "raised" | "delivered":
-            return Story("dies", alerts=True)
-        case _:
-            return Story()
+    kind = kind_of(point)
+    if kind in OF_SCANNERS and not point.startswith("in the client"):
+        return OF_SCANNERS[kind]
+    return STORIES.get(kind, ORDINARY)
+
+
+def kind_of(point: str) -> str:
+    """What is appended at a point, or at the last of several; nothing, where nothing is."""
+    return point.rpartition(" is appended")[0].rpartition(" ")[2]
 
 
 class Victims:
@@ -214,18 +266,23 @@ def run_point(point: str, database_url: str, nats_url: str, directory: Path) -> 
                 "HOROLOG_DATABASE_URL": database_url,
                 "HOROLOG_NATS_URL": nats_url,
                 "HOROLOG_NAMESPACE": namespace,
-                "KILL_POINTS": point_names(point),
+                "KILL_POINTS": ",".join(parts(point)),
                 "KILL_FLAGS": str(flags),
             }
             victims = Victims(environment, flags)
             occurrences: dict[str, str] = {}
+            new: dict[str, int] = {}
             for handler in HANDLERS:
-                story = story_of(point)
+                story, before = story_of(point), said(database, point)
                 job, key = begin(scheduler, handler, flags, story)
                 occurrences[key] = handler
                 tell(scheduler, victims, job, key, story, wanted=(point, handler), flags=flags)
-                wait_for_the_end(scheduler, victims, key, wanted=(point, handler), flags=flags)
-            return outcomes(scheduler, database, point, occurrences, flags)
+                wait_for_the_end(
+                    scheduler, victims, key, wanted=(point, handler), flags=flags,
+                    told=lambda before=before: said(database, point) > before,
+                )  # fmt: skip
+                new[key] = said(database, point) - before
+            return outcomes(scheduler, database, point, occurrences, new, flags)
     finally:
         if victims is not None:
             victims.end()
@@ -233,11 +290,16 @@ def run_point(point: str, database_url: str, nats_url: str, directory: Path) -> 
         database.close()
 
 
-def point_names(point: str) -> str:
-    """The points as the victims know them, which separate them by commas."""
-    return point.replace("in the handler, ", "in the handler; ").replace(
-        "in the client, ", "in the client; "
-    )
+def parts(point: str) -> list[str]:
+    """The points that it names, as the victims know them, which separate them by commas."""
+    names = point.replace("in the handler, ", "in the handler; ")
+    return names.replace("in the client, ", "in the client; ").split(",")
+
+
+def said(database: Database, point: str) -> int:
+    """How often the log has what is appended at the point."""
+    count = database.sql("SELECT count(*) FROM :schema.log WHERE split_part(topic, '.', 2) = %s")
+    return database.query(count, (kind_of(point),))[0][0]
 
 
 def begin(scheduler: Scheduler, handler: str, flags: Path, story: Story) -> tuple[str, str]:
@@ -246,14 +308,15 @@ def begin(scheduler: Scheduler, handler: str, flags: Path, story: Story) -> tupl
     at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
     job = scheduler.register(
         handler,
-        schedule=Once(at),
+        schedule=Every(2, at, limit=2) if story.overlap else Once(at),
+        overlap=story.overlap or "skip",
         retry=Retry(base=0.0, jitter=0.0, max_attempts=10),
         payload={"first": story.first} if story.first else {},
         start_within=0.01,
         owner=handler,
     )
     if story.alerts:
-        scheduler.set_alert(handler, dead_letters=1, command=["true"])
+        scheduler.set_alert(handler, dead_letters=1, repeat=1.0, command=[story.told_by])
     key = str(occurrence_id(job.id, at))
     (flags / "runs").mkdir(exist_ok=True)
     for name in (key, "current"):
@@ -272,36 +335,56 @@ def tell(
     flags: Path,
 ) -> None:
     """Has the story happen, up to where the run only has to end."""
-    if not (story.command or story.alerts or story.stops or story.late):
+    if not (story.command or story.alerts or story.stops or story.holds or story.overlap):
         if "elected" in wanted[0]:
             victims.hold("scanner")  # its successor is elected, for this run too
         return None
-    if story.stops or story.late or (story.command and not story.while_running):
+    dies = story.first == "dies"
+    if story.stops or story.holds or not (story.while_running or dies):
         victims.hold("worker")
+    begun = "occurrence.claimed.1"
+    if dies or story.while_running:
+        begun = "occurrence.dead_lettered.1" if dies else "occurrence.attempted.1"
     until = time.monotonic() + DEADLINE_S
     while time.monotonic() < until:
-        victims.keep_alive("scanner", *(["worker"] if story.while_running or story.alerts else []))
+        victims.keep_alive("scanner", *(["worker"] if story.while_running or dies else []))
         last = [event.topic for event in scheduler.history(key)][-1:]
-        if (story.alerts or story.late) and reached(*wanted, flags):
+        if (story.alerts or story.holds or story.overlap) and reached(*wanted, flags):
+            return None
+        if kind_of(wanted[0]) == "resolved" and is_told(scheduler, wanted[1]):
+            scheduler.replay(key, reason="so that it is over")
             return None
         if story.stops and last == ["occurrence.claimed.1"]:
             return victims.stop("scanner")
-        begun = "occurrence.attempted.1" if story.while_running else "occurrence.claimed.1"
         if story.command and last == [begun]:
-            return victims.ask(story.command, key if story.command == "cancel run" else job)
+            of = job if story.command in ("change", "cancel job") else key
+            return victims.ask(story.command, of)
         time.sleep(0.05)
     return None
 
 
+def is_told(scheduler: Scheduler, owner: str) -> bool:
+    """Whether the owner's alert is open, and somebody was told."""
+    topics = [event.topic for event in scheduler.alert_history(owner=owner)]
+    return "alert.delivered.1" in topics
+
+
 def reached(point: str, handler: str, flags: Path) -> bool:
     """Whether every process has died that this point kills for the handler."""
-    return kills(flags, handler) == len(point_names(point).split(","))
+    return kills(flags, handler) == len(parts(point))
 
 
 def wait_for_the_end(
-    scheduler: Scheduler, victims: Victims, key: str, *, wanted: tuple[str, str], flags: Path
+    scheduler: Scheduler,
+    victims: Victims,
+    key: str,
+    *,
+    wanted: tuple[str, str],
+    flags: Path,
+    told: Callable[[], bool],
 ) -> None:
-    """Until the run has ended and its point has killed, or the deadline."""
+    """Until the run has ended, its point has killed and ``told`` is true of what is said once, or
+    the deadline."""
     point, handler = wanted
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
@@ -309,7 +392,8 @@ def wait_for_the_end(
         last = [event.topic for event in scheduler.history(key)][-1:]
         if last == ["occurrence.dead_lettered.1"] and reached(point, handler, flags):
             scheduler.replay(key, reason="it was to die")
-        if last in ENDED and reached(point, handler, flags):
+        said_once = kind_of(point) not in ONCE or told()
+        if last in ENDED and reached(point, handler, flags) and said_once:
             return
         time.sleep(0.05)
 
@@ -320,7 +404,12 @@ def kills(flags: Path, handler: str) -> int:
 
 
 def outcomes(
-    scheduler: Scheduler, database: Database, point: str, occurrences: dict[str, str], flags: Path
+    scheduler: Scheduler,
+    database: Database,
+    point: str,
+    occurrences: Mapping[str, str],
+    new: Mapping[str, int],
+    flags: Path,
 ) -> list[Outcome]:
     effects = dict(
         database.query(database.sql("SELECT key, count(*) FROM :schema.effects GROUP BY key"))
@@ -339,6 +428,7 @@ def outcomes(
                 effects.get(key, 0),
                 topics.count("occurrence.attempted.1"),
                 topics.count("occurrence.lost.1"),
+                new[key],
                 state,
                 violations,
             )
@@ -370,7 +460,8 @@ def show(found: Sequence[Outcome]) -> None:
         right = "right" if outcome.right else "WRONG"
         print(
             f"{outcome.point:<70} {outcome.handler:<14}"
-            f"{outcome.kills:>5} {outcome.attempts:>8} {outcome.lost:>5} {outcome.effects:>7}"
+            f"{outcome.kills:>5} {outcome.attempts:>8} {outcome.lost:>5} {outcome.said:>5}"
+            f" {outcome.effects:>7}"
             f"  {outcome.state:<10} {right}",
             flush=True,
         )
@@ -383,7 +474,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
     if not options.json:
-        print(f"{'killed':<70} {'handler':<14}kills attempts  lost effects  ended")
+        print(f"{'killed':<70} {'handler':<14}kills attempts  lost  said effects  ended")
     wrong = 0
     with servers() as (database_url, nats_url), tempfile.TemporaryDirectory() as directory:
         for _ in range(options.times):

@@ -35,6 +35,7 @@ RUNS = FLAGS / "runs"
 
 _OUTCOMES = {"succeeded", "failed"}
 _BESIDE = {"partition", "deadline", "alert"}
+_OF_JOBS = {"fires_skipped", "completed"}
 WHERE = "in the client; " if sys.argv[1] == "client" else ""
 
 
@@ -61,7 +62,7 @@ def kinds(decisions: Any) -> dict[str, list[object]]:
                 found.setdefault(kind, []).append(new.stream)
                 if kind in _OUTCOMES:
                     found.setdefault("outcome", []).append(new.stream)
-            elif about in _BESIDE:
+            elif about in _BESIDE or kind in _OF_JOBS:
                 found.setdefault(kind, []).append("current")
     return found
 
@@ -223,8 +224,16 @@ def main() -> None:
                 scheduler.update(identity, labels={"changed": "yes"})
             elif command == "cancel job":
                 scheduler.cancel(identity)
+            elif command == "replay":
+                try_again(scheduler, identity)
             else:
                 scheduler.cancel_occurrence(identity)
+
+
+def try_again(scheduler: Scheduler, key: str) -> None:
+    """Replays it, unless the client before, which died, did that."""
+    if scheduler.occurrence(key).state == "dead":
+        scheduler.replay(key, reason="its cause is mended")
 
 
 async def scan() -> None:

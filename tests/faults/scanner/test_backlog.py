@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from horolog.application.scanner.settings import ScannerSettings
 from horolog.infrastructure.postgres.database import Database
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ async def test_a_backlog_of_twenty_thousand_is_drained_in_bounded_batches(
 ) -> None:
     jobs = stage.register(20_000, in_s=-5)
     batch = 500
-    async with stage.scanner(claim_batch=batch, wheel_capacity=4_000) as signals:
+    # The sweep after the backlog is half a minute away: what comes then waits for none.
+    settings: dict[str, Any] = {"wheel_capacity": 4_000, "sweep_s": 30.0}
+    async with stage.scanner(claim_batch=batch, **settings) as signals:
         await asyncio.wait_for(signals.reached("published", 20_000), 60)
         assert signals.counts["appended"] >= 20_000 / batch
         late = stage.register(1)
@@ -58,6 +61,12 @@ async def test_idle_it_asks_twice_a_second_at_most_and_hardly_computes(
         elapsed_s = time.monotonic() - began
         computed_s = time.process_time() - computed
         monkeypatch.undo()
-    # Seven loops ask, each as often as its setting says: any of them may fall in once more.
-    assert len(asked) <= 2 * elapsed_s + 7
+    # A loop comes after its pause or later, never sooner: once more than whole pauses fit.
+    default = ScannerSettings()
+    pauses_s = [
+        default.renew_s, default.sweep_s, default.look_interval_s, default.inbox_interval_s,
+        default.watch_interval_s, default.alert_interval_s,
+    ]  # fmt: skip
+    assert len(asked) <= sum(int(elapsed_s / pause_s) + 1 for pause_s in pauses_s)
+    assert sum(1 / pause_s for pause_s in pauses_s) <= 2
     assert computed_s < 0.05 * elapsed_s

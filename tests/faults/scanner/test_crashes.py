@@ -43,14 +43,27 @@ async def test_what_a_scanner_committed_before_it_died_is_published_by_its_succe
 async def test_a_killed_leader_is_succeeded_when_its_lease_has_ended(
     stage: "Stage",
 ) -> None:
+    """Not before: its leases end by the database's clock. That nobody sleeps through their end is
+    held by hand in `application/scanner/test_leadership.py`; bench/takeover.py measures it."""
     lease_s = 2.0
     with stage.child(lease_s=lease_s) as process:
         await stage.until(lambda: len(stage.leaders()) == 1)
         async with stage.scanner(lease_s=lease_s) as signals:
+            await stage.until(lambda: len(stage.leaders()) == 2)
             process.kill()
+            process.wait()
+            ends = dict(stage.ask("SELECT partition, lease_until FROM :schema.partitions"))
+            terms = dict(stage.ask("SELECT partition, token FROM :schema.partitions"))
             jobs = stage.register(50)
-            await asyncio.wait_for(signals.reached("claimed", 50), lease_s + 10)
+            await asyncio.wait_for(signals.reached("claimed", 50), 30)
             await stage.until(lambda: signals.counts["published"] >= 50)
+    elections = stage.ask(
+        "SELECT (state ->> 'partition')::int, (state ->> 'token')::int, recorded_at"
+        " FROM :schema.log WHERE topic = 'partition.elected.1'"
+    )
+    successions = [(p, at) for p, token, at in elections if token > terms[p]]
+    assert len(successions) == len(ends) / 2
+    assert all(at > ends[partition] for partition, at in successions)
     await stage.check_claims(jobs)
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -50,6 +51,21 @@ def thread(run: Run, seconds: float = 0.0) -> str:
     with psycopg.connect(_URL, autocommit=True) as connection:
         connection.execute(_EFFECT, (run.key,))
     return f"by {os.getpid()}"
+
+
+@worker.handles("until")
+def until(run: Run, path: str) -> None:
+    """Takes effect at once, and goes on until the file is there."""
+    with psycopg.connect(_URL, autocommit=True) as connection:
+        connection.execute(_EFFECT, (run.key,))
+    while not Path(path).exists():
+        time.sleep(0.02)
+
+
+@worker.handles("paced")
+async def paced(run: Run, seconds: list[float]) -> None:
+    """Takes as long as is said for the attempt."""
+    await asyncio.sleep(seconds[run.attempt - 1])
 
 
 @worker.handles("exits")

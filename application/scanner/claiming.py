@@ -1,11 +1,11 @@
 """Claiming: what is due becomes a fenced decision in the log, in bounded batches.
 
-One batch is one read of the rows as they are now, one decision for each, and one append for all
-partitions together with their fencing tokens. The wheel only said when to look: what is claimed is
-decided from the row, and the log accepts it only while the row is still the same. A conflict means
-that somebody else changed the row: it is read again a moment later. A stale fence means that a
-newer leader was elected: the partition is given up. What finds a lane full waits there until the
-lane is served.
+One batch is one read of the rows as they are, one decision for each when it is due, and one append
+for all partitions together with their fencing tokens. The wheel only said when to look: what is
+claimed is decided from the row, and the log accepts it only while the row is still the same. A
+conflict means that somebody else changed the row: it is read again a moment later. A stale fence
+means that a newer leader was elected: the partition is given up. What finds a lane full waits there
+until the lane is served.
 """
 
 import logging
@@ -34,6 +34,7 @@ from horolog.application.scanner.headroom import Headroom
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.progress import Progress
 from horolog.application.scanner.reading import Reading, ReadsRows
+from horolog.application.scanner.reading_ahead import ReadingAhead
 from horolog.application.scanner.serving import Serving
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
@@ -117,6 +118,7 @@ class Claiming:
         self._appends = appends
         self._clock = clock
         self._time = time
+        self._ahead = ReadingAhead(clock, time)
         self._settings = settings
         self._signals = signals
         self._origin = Origin(actor=f"scanner {territory.instance}")
@@ -139,15 +141,18 @@ class Claiming:
             self._signals.emit("held_back")
             return Turn()
         now_us = self._time.now_us()
-        self._agenda.release(now_us)
+        soon_us = now_us + self._ahead.lead_us
+        self._agenda.release(soon_us)
         if least > 1 and self._agenda.ready < least:
             return Turn()
-        entries = self._agenda.draw(now_us, limit, tokens)
+        entries = self._agenda.draw(soon_us, limit, tokens)
         if entries:
-            self.lateness_s = (now_us - min(entry.due_us for entry in entries)) / 1e6
+            earliest_us = min(entry.due_us for entry in entries)
+            self.lateness_s = max(0, now_us - earliest_us) / 1e6
             await self.claim(entries, tokens)
         due = self._agenda.next_due(tokens)
-        wait_s = None if due is None else max(0.0, (due - self._time.now_us()) / 1e6)
+        soon_us = self._time.now_us() + self._ahead.lead_us
+        wait_s = None if due is None else max(0.0, (due - soon_us) / 1e6)
         return Turn(len(entries), wait_s)
 
     async def claim(self, entries: list[Entry], tokens: dict[int, int]) -> None:
@@ -157,7 +162,10 @@ class Claiming:
         queues = Counter(entry.queue for entry in entries if entry.queue)
         self._headroom.reserve(queues)
         try:
+            began = self._clock.monotonic()
             rows = await self._reading.due([entry.id for entry in entries])
+            self._ahead.took(self._clock.monotonic() - began)
+            await self._ahead.until(max(entry.due_us for entry in entries))
             unknown = {entry.id for entry in entries if not entry.queue}
             await self._decide(self._with_room(rows, unknown), tokens)
             done = True

@@ -143,7 +143,8 @@ class Outcome:
 class Story:
     """What happens to a run so that it comes to a point. ``first`` is what its first attempt does;
     ``command`` what a client does, while no worker lives, or (``while_running``) when one has
-    begun; ``alerts`` that somebody is to be told of its death, ``stops`` that its scanner is;
+    begun; ``alerts`` that somebody is to be told of its death (and ``resolves`` that this
+    is over before it ends); ``elects`` that its scanner has a successor, ``stops`` that it leaves;
     ``late`` that it begins only after its deadline; ``overlap`` what its job's next fire time does
     that comes before its end; ``told_by`` the program that is told of its death."""
 
@@ -151,6 +152,8 @@ class Story:
     command: str = ""
     while_running: bool = False
     alerts: bool = False
+    resolves: bool = False
+    elects: bool = False
     stops: bool = False
     late: bool = False
     overlap: Literal["", "skip", "cancel_other"] = ""
@@ -171,7 +174,7 @@ STORIES = {
     "failed": Story("fails"),
     "snoozed": Story("snoozes"),
     "dead_lettered": Story("dies"),
-    "recalled": Story(command="change"),
+    "recalled": Story(command="change job"),
     "skipped": Story(command="cancel job"),
     "cancel_requested": Story("waits", "cancel run", while_running=True),
     "stopped": Story("waits", "cancel run", while_running=True),
@@ -182,7 +185,8 @@ STORIES = {
     "raised": Story("dies", alerts=True),
     "delivered": Story("dies", alerts=True),
     "repeated": Story("dies", alerts=True),
-    "resolved": Story("dies", alerts=True),
+    "resolved": Story("dies", alerts=True, resolves=True),
+    "elected": Story(elects=True),
     "delivery_failed": Story("dies", alerts=True, told_by="false"),
 }
 """By what is appended at the point."""
@@ -274,13 +278,18 @@ def run_point(point: str, database_url: str, nats_url: str, directory: Path) -> 
             new: dict[str, int] = {}
             for handler in HANDLERS:
                 story, before = story_of(point), said(database, point)
+                if story.overlap:
+                    until_led(database, victims)  # each of its fire times is met in its turn
                 job, key = begin(scheduler, handler, flags, story)
                 occurrences[key] = handler
-                tell(scheduler, victims, job, key, story, wanted=(point, handler), flags=flags)
-                wait_for_the_end(
-                    scheduler, victims, key, wanted=(point, handler), flags=flags,
-                    told=lambda before=before: said(database, point) > before,
-                )  # fmt: skip
+
+                def over(handler: str = handler, before: int = before) -> bool:
+                    if not reached(point, handler, flags):
+                        return False
+                    return kind_of(point) not in ONCE or said(database, point) > before
+
+                tell(scheduler, victims, job, key, story, owner=handler, over=over)
+                wait_for_the_end(scheduler, victims, key, over)
                 new[key] = said(database, point) - before
             return outcomes(scheduler, database, point, occurrences, new, flags)
     finally:
@@ -294,6 +303,15 @@ def parts(point: str) -> list[str]:
     """The points that it names, as the victims know them, which separate them by commas."""
     names = point.replace("in the handler, ", "in the handler; ")
     return names.replace("in the client, ", "in the client; ").split(",")
+
+
+def until_led(database: Database, victims: Victims) -> None:
+    """Until the scanner leads everything."""
+    led = database.sql("SELECT bool_and(lease_until > now()) FROM :schema.partitions")
+    deadline = time.monotonic() + DEADLINE_S
+    while database.query(led) != [(True,)] and time.monotonic() < deadline:
+        victims.keep_alive("scanner")
+        time.sleep(0.05)
 
 
 def said(database: Database, point: str) -> int:
@@ -331,34 +349,34 @@ def tell(
     key: str,
     story: Story,
     *,
-    wanted: tuple[str, str],
-    flags: Path,
+    owner: str,
+    over: Callable[[], bool],
 ) -> None:
     """Has the story happen, up to where the run only has to end."""
-    if not (story.command or story.alerts or story.stops or story.holds or story.overlap):
-        if "elected" in wanted[0]:
-            victims.hold("scanner")  # its successor is elected, for this run too
+    if story.elects:
+        return victims.hold("scanner")
+    if story == Story(story.first):
         return None
     dies = story.first == "dies"
-    if story.stops or story.holds or not (story.while_running or dies):
+    worked = dies or story.while_running
+    if not worked:
         victims.hold("worker")
     begun = "occurrence.claimed.1"
-    if dies or story.while_running:
+    if worked:
         begun = "occurrence.dead_lettered.1" if dies else "occurrence.attempted.1"
     until = time.monotonic() + DEADLINE_S
     while time.monotonic() < until:
-        victims.keep_alive("scanner", *(["worker"] if story.while_running or dies else []))
-        last = [event.topic for event in scheduler.history(key)][-1:]
-        if (story.alerts or story.holds or story.overlap) and reached(*wanted, flags):
+        victims.keep_alive("scanner", *(["worker"] if worked else []))
+        if (story.alerts or story.holds or story.overlap) and over():
             return None
-        if kind_of(wanted[0]) == "resolved" and is_told(scheduler, wanted[1]):
+        if story.resolves and is_told(scheduler, owner):
             scheduler.replay(key, reason="so that it is over")
             return None
+        last = [event.topic for event in scheduler.history(key)][-1:]
         if story.stops and last == ["occurrence.claimed.1"]:
             return victims.stop("scanner")
         if story.command and last == [begun]:
-            of = job if story.command in ("change", "cancel job") else key
-            return victims.ask(story.command, of)
+            return victims.ask(story.command, job if "job" in story.command else key)
         time.sleep(0.05)
     return None
 
@@ -375,25 +393,16 @@ def reached(point: str, handler: str, flags: Path) -> bool:
 
 
 def wait_for_the_end(
-    scheduler: Scheduler,
-    victims: Victims,
-    key: str,
-    *,
-    wanted: tuple[str, str],
-    flags: Path,
-    told: Callable[[], bool],
+    scheduler: Scheduler, victims: Victims, key: str, over: Callable[[], bool]
 ) -> None:
-    """Until the run has ended, its point has killed and ``told`` is true of what is said once, or
-    the deadline."""
-    point, handler = wanted
+    """Until the run has ended and its point is ``over``, or the deadline."""
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         victims.keep_alive("scanner", "worker")
         last = [event.topic for event in scheduler.history(key)][-1:]
-        if last == ["occurrence.dead_lettered.1"] and reached(point, handler, flags):
+        if last == ["occurrence.dead_lettered.1"] and over():
             scheduler.replay(key, reason="it was to die")
-        said_once = kind_of(point) not in ONCE or told()
-        if last in ENDED and reached(point, handler, flags) and said_once:
+        if last in ENDED and over():
             return
         time.sleep(0.05)
 

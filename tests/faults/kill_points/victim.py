@@ -220,7 +220,7 @@ def main() -> None:
     else:
         command, identity = sys.argv[2:]
         with Scheduler(URL, namespace=NAMESPACE) as scheduler:
-            if command == "change":
+            if command == "change job":
                 scheduler.update(identity, labels={"changed": "yes"})
             elif command == "cancel job":
                 scheduler.cancel(identity)

@@ -58,10 +58,10 @@ async def test_a_killed_leader_is_succeeded_when_its_lease_has_ended(
             await asyncio.wait_for(signals.reached("claimed", 50), 30)
             await stage.until(lambda: signals.counts["published"] >= 50)
     elections = stage.ask(
-        "SELECT (state ->> 'partition')::int, (state ->> 'token')::int, recorded_at"
+        "SELECT (state ->> 'partition')::int, version, recorded_at"
         " FROM :schema.log WHERE topic = 'partition.elected.1'"
     )
-    successions = [(p, at) for p, token, at in elections if token > terms[p]]
+    successions = [(p, at) for p, token, at in elections if token > (terms[p] or 0)]
     assert len(successions) == len(ends) / 2
     assert all(at > ends[partition] for partition, at in successions)
     await stage.check_claims(jobs)

@@ -11,34 +11,42 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from horolog import Run, Worker
 from horolog.application.diagnosis import findings
 from horolog.application.health import QueueHealth
 from horolog.domain.retry import Retry
 from horolog.infrastructure.nats.health import NatsHealth
 from horolog.infrastructure.nats.stream import StreamSettings
-from horolog.interface.worker import Worker
 
 FAST = {"lease_s": 3.0, "heartbeat_s": 0.2, "ack_wait_s": 0.5}
 AT_ONCE = Retry(base=0.0, jitter=0.0)
 
 
 async def test_a_run_outlasts_its_ack_wait_and_the_stop_of_its_worker_beside_an_idle_one(
-    leader: Any, start_worker: Any, tmp_path: Path
+    leader: Any, start_worker: Any, working: Any, tmp_path: Path
 ) -> None:
     """S26: did heartbeats stop with the intake of work, the idle one would begin it, too."""
     end = tmp_path / "end"
     first = start_worker(drain_grace_s=60.0, **FAST)
     (key,) = await leader.fire(leader.register("until", {"path": str(end)}, retry=AT_ONCE))
     await leader.until(lambda: leader.effects() == {str(key): 1}, "begun", look=False)
-    start_worker(**FAST)
-    await leader.until(lambda: workers(leader) == 2, "both work")
-    first.send_signal(signal.SIGTERM)
-    # Each moves it on by what has passed: three times the ack wait, all of it after the stop.
-    before = lease_until(leader, key)
-    await leader.until(lambda: lease_until(leader, key) - before > 3 * FAST["ack_wait_s"], "kept")
-    assert first.poll() is None
-    end.touch()
-    assert await asyncio.to_thread(first.wait, 30) == 0
+    idle, taken = Worker(), list[str]()
+
+    @idle.handles("until")
+    async def until(run: Any, path: str) -> None:
+        taken.append(run.key)
+
+    async with working(idle, **FAST):
+        await leader.until(lambda: workers(leader) == 2, "both work")
+        first.send_signal(signal.SIGTERM)
+        # Each heartbeat moves it on by what has passed: all of this is after the stop.
+        before = lease_until(leader, key)
+        longer_s = 3 * FAST["ack_wait_s"]
+        await leader.until(lambda: lease_until(leader, key) - before > longer_s, "kept")
+        assert first.poll() is None
+        end.touch()
+        assert await asyncio.to_thread(first.wait, 30) == 0
+    assert taken == []
     assert leader.topics(key) == ["claimed", "attempted", "succeeded"]
     assert leader.effects() == {str(key): 1}
 
@@ -78,7 +86,7 @@ async def test_runs_that_hang_in_all_that_the_queue_hands_out_end_and_the_next_g
 
 
 async def test_the_late_acknowledgement_of_a_stopped_worker_leaves_the_run_of_the_next_to_the_log(
-    leader: Any, start_worker: Any
+    leader: Any, start_worker: Any, working: Any
 ) -> None:
     """S43: the first is stopped past its lease, the second begins, the first goes on and
     acknowledges, the second dies: the queue knows of nothing more, and the log drives it on."""
@@ -101,8 +109,14 @@ async def test_the_late_acknowledgement_of_a_stopped_worker_leaves_the_run_of_th
     second.kill()
     second.wait()
     lose(leader, key)
-    start_worker(**FAST)
-    await leader.until_all([key], "succeeded")
+    third = Worker()
+
+    @third.handles("paced")
+    async def paced(run: Run, seconds: list[float]) -> None:
+        await asyncio.sleep(seconds[run.attempt - 1])
+
+    async with working(third, **FAST):
+        await leader.until_all([key], "succeeded")
     tries = ["claimed", "attempted", "lost"] * 2 + ["claimed", "attempted", "succeeded"]
     assert leader.topics(key) == tries
 

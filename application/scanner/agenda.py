@@ -132,7 +132,7 @@ class _Rooms:
         self._used[queue] += count
 
 
-_NOTHING: Counter[str] = Counter()
+_NOTHING: dict[str, int] = {}
 
 
 class Agenda:
@@ -145,8 +145,9 @@ class Agenda:
         self._capacity = capacity
         self._levels: dict[int, _Level] = {}
         self._queued: set[UUID] = set()
-        self._counts: dict[int, Counter[str]] = {}
-        self._of_queue: Counter[str] = Counter()
+        # By queue, and by partition and queue; plain dicts, for each entry is counted twice.
+        self._counts: dict[int, dict[str, int]] = {}
+        self._of_queue: dict[str, int] = {}
         self._in_hand: dict[UUID, Entry | None] = {}
         self.left_behind = LeftBehind()
 
@@ -238,7 +239,7 @@ class Agenda:
             for queue, partitions in self.left_behind.rows.items()
             if not queue or self._room(queue, False) > 0
             for partition in partitions
-            if self._counts.get(partition, _NOTHING)[queue] < few
+            if self._counts.get(partition, _NOTHING).get(queue, 0) < few
         ]
 
     def forget(self, partition: int) -> None:
@@ -246,7 +247,9 @@ class Agenda:
         self.wheel.remove_partition(partition)
         for level in self._levels.values():
             self._queued.difference_update(entry.id for entry in level.forget(partition))
-        self._of_queue -= self._counts.pop(partition, _NOTHING)
+        for queue, count in list(self._counts.get(partition, _NOTHING).items()):
+            self._count(partition, queue, -count)
+        self._counts.pop(partition, None)
         self.left_behind.forget(partition)
 
     def _enqueue(self, entry: Entry) -> None:
@@ -276,7 +279,7 @@ class Agenda:
             return True
         if len(flow) < self._capacity // SMALL and queued < self._capacity * FOR_SMALL:
             return True
-        return first is None and self._of_queue[entry.queue] < self._share
+        return first is None and self._of_queue.get(entry.queue, 0) < self._share
 
     @property
     def _share(self) -> int:
@@ -284,12 +287,11 @@ class Agenda:
         return self._capacity // max(1, len(self._of_queue))
 
     def _count(self, partition: int, queue: str, change: int) -> None:
-        self._of_queue[queue] += change
-        if not self._of_queue[queue]:
-            del self._of_queue[queue]
         counts = self._counts.get(partition)
         if counts is None:
-            counts = self._counts[partition] = Counter()
-        counts[queue] += change
-        if not counts[queue]:
-            del counts[queue]
+            counts = self._counts[partition] = {}
+        for of in (self._of_queue, counts):
+            if count := of.get(queue, 0) + change:
+                of[queue] = count
+            else:
+                del of[queue]

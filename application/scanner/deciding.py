@@ -31,7 +31,7 @@ from horolog.domain.occurrence import (
 from horolog.domain.occurrence_events import Claimed
 from horolog.domain.origin import Origin
 from horolog.domain.record import record
-from horolog.domain.schedule import Schedule, tzdata_version
+from horolog.domain.schedule import Once, Schedule, tzdata_version
 
 
 @dataclass(frozen=True)
@@ -247,11 +247,17 @@ def _claim(
         window=terms.window_s,
         fires=fire.fires,
         next_fire=fire.next_fire,
-        tzdata=tzdata_version(),
+        tzdata=_rests_on(schedule),
         due=None if due == fire.at else due,
         **terms.origin.fields(),
     )
     return before, claimed
+
+
+def _rests_on(schedule: Schedule) -> str:
+    """The release of the zone data that what follows rests on; none where that is nothing, and in
+    no zone: the end of a one-off."""
+    return "" if isinstance(schedule, Once) and schedule.zone is None else tzdata_version()
 
 
 def _superseded(fire: Fire) -> SkippedRange:

@@ -12,7 +12,7 @@ from datetime import datetime
 from hashlib import blake2b
 from uuid import UUID
 
-from horolog.application.ready import MAX_MESSAGE_BYTES, MAX_RUNS, encode_run, ready_run
+from horolog.application.ready import MAX_MESSAGE_BYTES, MAX_RUNS, ClaimsEncoder
 from horolog.application.scanner.progress import Batch, Progress
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.tracing import RunTraces
@@ -70,6 +70,7 @@ class Outbox:
         self._traces = traces or RunTraces()
         self._settings = settings
         self._progress = progress
+        self._encoder = ClaimsEncoder()
         self._waiting: dict[str, deque[Pending]] = {}
         self._again: deque[Message] = deque()
         self._flooded: set[str] = set()
@@ -103,11 +104,12 @@ class Outbox:
     ) -> None:
         """A claim that the log accepted."""
         trace = self._traces.take(claimed.id)
-        run = ready_run(job, claimed, lost=lost, replayed=replayed, since=since, trace=trace)
-        data, queue = encode_run(run), job.definition.queue
-        pending = Pending(
-            claimed.id, claimed.attempt, queue, data, batch, copy, claimed_in=run.claimed_in
+        data = self._encoder.encode(
+            job, claimed, lost=lost, replayed=replayed, since=since, trace=trace
         )
+        claimed_in = None if trace is None else trace.claimed_in
+        queue = job.definition.queue
+        pending = Pending(claimed.id, claimed.attempt, queue, data, batch, copy, claimed_in)
         self._waiting.setdefault(pending.queue, deque()).append(pending)
         self._attempts[pending.occurrence] = pending.attempt
         self._of_queue[pending.queue] += 1

@@ -35,7 +35,7 @@ SMALLEST_PAGE = 16
 MOST_AT_ONCE = 500
 """Rows that are taken in without letting anybody else do anything."""
 
-BUSY = 0.2
+BUSY = 0.05
 """The most of its time that is spent with passes from the beginning, as a fraction."""
 
 

@@ -10,7 +10,6 @@ The wheel is a cache. It is bounded: when it is full, the entries furthest ahead
 against the index row, so an entry that is out of date fires nothing.
 """
 
-from heapq import heappop, heappush
 from typing import NamedTuple
 from uuid import UUID
 
@@ -47,8 +46,10 @@ class Wheel:
         self._slots: list[list[list[Entry]]] = [[[] for _ in range(SLOTS)] for _ in range(LEVELS)]
         self._earliest: list[list[int]] = [[_NEVER] * SLOTS for _ in range(LEVELS)]
         self._occupied = [0] * LEVELS
+        # What time has reached, the earliest last, and what has come since that was put in order.
         # By due time and id; the id as its number, for UUIDs are compared by Python code.
         self._arrived: list[tuple[int, int, Entry]] = []
+        self._unordered: list[tuple[int, int, Entry]] = []
         self.held = 0
         """Entries in memory, with those that were replaced or taken out and not passed yet."""
         self.incomplete_from: int | None = None
@@ -90,8 +91,9 @@ class Wheel:
         """Takes out what is due at ``now_us``, at most ``limit``, by (due time, id)."""
         self._advance(now_us // self._tick_us)
         popped: list[Entry] = []
-        while self._arrived and self._arrived[0][0] <= now_us and len(popped) != limit:
-            _, _, entry = heappop(self._arrived)
+        arrived = self._in_order()
+        while arrived and arrived[-1][0] <= now_us and len(popped) != limit:
+            _, _, entry = arrived.pop()
             self.held -= 1
             if self._entries.get(entry.id) is entry:
                 del self._entries[entry.id]
@@ -105,8 +107,8 @@ class Wheel:
         """
         if not self._entries:
             return None
-        if self._arrived:
-            return self._arrived[0][0]
+        if arrived := self._in_order():
+            return arrived[-1][0]
         for level, occupied in enumerate(self._occupied):
             if occupied:
                 return self._earliest[level][_lowest(occupied)]
@@ -115,7 +117,7 @@ class Wheel:
     def _place(self, entry: Entry) -> None:
         tick = entry.due_us // self._tick_us
         if tick <= self._tick:
-            heappush(self._arrived, (entry.due_us, entry.id.int, entry))
+            self._unordered.append((entry.due_us, entry.id.int, entry))
             return
         level = ((tick ^ self._tick).bit_length() - 1) // BITS
         slot = tick >> (BITS * level) & (SLOTS - 1)
@@ -123,6 +125,15 @@ class Wheel:
         self._occupied[level] |= 1 << slot
         if entry.due_us < self._earliest[level][slot]:
             self._earliest[level][slot] = entry.due_us
+
+    def _in_order(self) -> list[tuple[int, int, Entry]]:
+        """What has arrived. It mostly comes in the order of the index: sorting it is next to free,
+        where a heap takes each entry through its whole height."""
+        if self._unordered:
+            self._arrived += self._unordered
+            self._unordered = []
+            self._arrived.sort(reverse=True)
+        return self._arrived
 
     def _advance(self, tick: int) -> None:
         """Moves the wheel on; what it passes over becomes due or moves to a finer level."""
@@ -177,7 +188,7 @@ class Wheel:
 
     def _compact(self) -> None:
         """Drops what was replaced or removed, so that memory stays within the bound."""
-        self._arrived = []
+        self._arrived, self._unordered = [], []
         for level in range(LEVELS):
             while self._occupied[level]:
                 self._take(level, _lowest(self._occupied[level]))

@@ -38,7 +38,8 @@ _ATTEMPT_AHEAD_S = 0.08
 append takes on a busy machine. Shorter: the slots are idle meanwhile, and appends are small, each
 with its fixed cost. Longer: more is attempted and not begun where a worker is killed."""
 
-_Key = tuple[UUID, int]
+_Key = tuple[int, int]
+"""The number of an occurrence's id, and the attempt's: Python code hashes UUIDs."""
 
 
 @dataclass(slots=True)
@@ -48,6 +49,10 @@ class Waiting:
     ready: ReadyRun
     handler: AnyHandler
     held: Held
+
+
+def _key(ready: ReadyRun) -> _Key:
+    return (ready.occurrence.int, ready.attempt)
 
 
 class Admission:
@@ -164,7 +169,7 @@ class Admission:
         return min(_MAX_AHEAD, int(self._pace.per_second(self._monotonic()) * seconds))
 
     def _is_in_hand(self, waiting: Waiting) -> bool:
-        key = (waiting.ready.occurrence, waiting.ready.attempt)
+        key = _key(waiting.ready)
         return key in self._attempting or key in self._running
 
     # Attempting and running.
@@ -176,12 +181,12 @@ class Admission:
         run = Run(ready, self._lifeline)
         attempt = Attempt(ready, waiting.handler, waiting.held, state, run)
         attempt.has_slots = has_slots
-        self._attempting[(ready.occurrence, ready.attempt)] = attempt
+        self._attempting[_key(ready)] = attempt
         self._commit.submit(decision, partial(self._attempted, attempt))
 
     def _attempted(self, attempt: Attempt, verdict: Verdict) -> None:
         """What the log says to an attempt."""
-        key = (attempt.ready.occurrence, attempt.ready.attempt)
+        key = _key(attempt.ready)
         del self._attempting[key]
         if verdict != "accepted":
             self._release(attempt)
@@ -199,7 +204,7 @@ class Admission:
 
     def ended(self, attempt: Attempt) -> None:
         """A handler has ended: its slots are free."""
-        self._running.pop((attempt.ready.occurrence, attempt.ready.attempt), None)
+        self._running.pop(_key(attempt.ready), None)
         self._release(attempt)
         self._pace.note(1, self._monotonic())
         while self._begun and self._take_slots(self._begun[0]):
@@ -236,7 +241,7 @@ class Admission:
                 continue
 
     def find(self, occurrence: UUID, attempt: int) -> Attempt | None:
-        return self._running.get((occurrence, attempt))
+        return self._running.get((occurrence.int, attempt))
 
     # Stopping.
 
@@ -255,7 +260,7 @@ class Admission:
 
     def _return(self, attempt: Attempt) -> None:
         """Gives back in the log what was attempted and has not begun."""
-        self._running.pop((attempt.ready.occurrence, attempt.ready.attempt), None)
+        self._running.pop(_key(attempt.ready), None)
         attempt.started_at = self._monotonic()
         self._finishing.snoozed(attempt, 0.0, reason="the worker stops")
         self._release(attempt)

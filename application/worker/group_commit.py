@@ -1,7 +1,10 @@
-"""Group commit: what many runs want to append goes into the log together, one append at a time.
+"""Group commit: what many runs want to append goes into the log together.
 
 While one append is on its way the next one fills, so batches grow with the load by themselves and a
-run that is alone never waits for company. Attempts and outcomes share the appends.
+run that is alone never waits for company. Attempts and outcomes share the appends. Where much has
+gathered a second append follows before the first has come back, so that the log has something to do
+while this process goes through the answer: an outcome is submitted when its attempt was accepted,
+so no decision rests on one that is still on its way.
 
 When Postgres is away the same batch is tried again until it returns: nothing is lost or doubled,
 and the worker begins nothing new. An append whose commit was cut off is looked up: what stands in
@@ -28,6 +31,10 @@ Settled = Callable[[Verdict], None]
 """Called on the event loop with what became of a decision."""
 
 
+AT_ONCE = 2
+"""Appends on their way at the same time. More would be smaller, and wait for each other."""
+
+
 class AppendsFromLoop(Protocol):
     """``append`` of :class:`AppendsToLog` and ``stream`` of :class:`ReadsLog`, awaited."""
 
@@ -47,6 +54,8 @@ class GroupCommit:
         self._time = DatabaseTime(clock)
         self._settings = settings
         self._queue: deque[tuple[Decision, Settled]] = deque()
+        self._many = max(1, settings.append_decisions // 2)
+        self._on_their_way: set[asyncio.Task[None]] = set()
         self._wanted = asyncio.Event()
         self.idle = asyncio.Event()
         """Set while everything submitted was settled."""
@@ -63,7 +72,8 @@ class GroupCommit:
     def submit(self, decision: Decision, settled: Settled) -> None:
         """Appends the decision soon; ``settled`` is told what became of it."""
         self._queue.append((decision, settled))
-        self._wanted.set()
+        if self._may_append():
+            self._wanted.set()
         self.idle.clear()
 
     @property
@@ -77,21 +87,47 @@ class GroupCommit:
 
     async def run(self) -> None:
         """Appends what is submitted, until cancelled."""
-        limit = self._settings.append_decisions
-        while True:
-            await self._wanted.wait()
-            await self._gather()
-            batch = [self._queue.popleft() for _ in range(min(limit, len(self._queue)))]
-            if not self._queue:
+        try:
+            while True:
+                await self._wanted.wait()
                 self._wanted.clear()
-            self._last_size = len(batch)
-            verdicts = await self._append([decision for decision, _ in batch])
-            for (_, settled), verdict in zip(batch, verdicts, strict=True):
-                settled(verdict)
-            if not self._queue:
-                self.idle.set()
-            if self.appended is not None:
-                self.appended()
+                for task in [task for task in self._on_their_way if task.done()]:
+                    self._on_their_way.remove(task)
+                    task.result()
+                if not self._on_their_way:
+                    await self._gather()
+                while self._may_append():
+                    self._begin()
+        finally:
+            for task in self._on_their_way:
+                task.cancel()
+
+    def _may_append(self) -> bool:
+        """Whether another append may begin: one of anything, beside others only one of many."""
+        others = len(self._on_their_way)
+        return len(self._queue) >= (self._many if others else 1) and others < AT_ONCE
+
+    def _begin(self) -> None:
+        limit = self._settings.append_decisions
+        batch = [self._queue.popleft() for _ in range(min(limit, len(self._queue)))]
+        self._last_size = len(batch)
+        task = asyncio.get_running_loop().create_task(self._commit(batch), name="horolog-append")
+        self._on_their_way.add(task)
+        task.add_done_callback(lambda _: self._wanted.set())
+
+    async def _commit(self, batch: list[tuple[Decision, Settled]]) -> None:
+        """One append, from its beginning to what follows from each verdict."""
+        sent_at = self._clock.monotonic()
+        verdicts = await self._append([decision for decision, _ in batch])
+        self.sent_at = sent_at
+        for (_, settled), verdict in zip(batch, verdicts, strict=True):
+            settled(verdict)
+        if not self._queue and all(
+            task.done() or task is asyncio.current_task() for task in self._on_their_way
+        ):
+            self.idle.set()
+        if self.appended is not None:
+            self.appended()
 
     async def _gather(self) -> None:
         """Lets the loop go round while that still brings more, but not for longer than allowed.
@@ -112,7 +148,6 @@ class GroupCommit:
     async def _append(self, decisions: list[Decision]) -> list[Verdict]:
         """The verdicts on a batch, however long Postgres is away."""
         interrupted = False
-        self.sent_at = self._clock.monotonic()
         while True:
             sent = self._clock.monotonic()
             try:

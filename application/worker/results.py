@@ -13,6 +13,9 @@ MAX_RESULT_BYTES = 64 * 1024
 
 _SMALL = (bool, int, float)
 
+_SHORT = 1_000
+"""Text of so many plain characters is storable, and surely small enough."""
+
 
 def storable_result(value: Any) -> Any:
     """The value as JSON values without text that Postgres cannot store.
@@ -23,6 +26,8 @@ def storable_result(value: Any) -> Any:
     if value is None or type(value) in _SMALL:
         if type(value) is int and abs(value) > 1 << 4096:
             raise InvalidPayload("the result is too large a number to keep")
+        return value
+    if type(value) is str and len(value) <= _SHORT and value.isascii() and "\0" not in value:
         return value
     try:
         plain = to_jsonable_python(value, inf_nan_mode="null")

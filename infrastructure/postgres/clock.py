@@ -8,15 +8,17 @@ Longer saves questions; shorter follows a step of the server's clock sooner.
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from threading import Lock
 
 from horolog.infrastructure.postgres.database import Database
 
+_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
-def elapsed_s() -> float:
-    """Seconds on a clock that never steps and, where there is one, also counts a suspension."""
-    boot_time = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
+elapsed_s: Callable[[], float] = (
+    time.monotonic if _BOOT_TIME is None else partial(time.clock_gettime, _BOOT_TIME)
+)
+"""Seconds on a clock that never steps and, where there is one, also counts a suspension."""
 
 
 class PostgresClock:

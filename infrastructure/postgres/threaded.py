@@ -25,27 +25,35 @@ _Job = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]", Callable[[], Any]
 class DedicatedThread:
     """Runs blocking calls in their order, in one daemon thread that starts with the first of them.
 
-    A caller that is cancelled no longer waits; its call runs to its end all the same.
+    ``at_once``: how many calls may be under way at the same time, each in a thread of its own; they
+    begin in their order. A caller that is cancelled no longer waits; its call runs to its end all
+    the same.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, at_once: int = 1) -> None:
         self._name = name
+        self._at_once = at_once
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread: Thread | None = None
+        self._threads: list[Thread] = []
 
     async def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of ``function(*args, **kwargs)``, or what it raised."""
-        if self._thread is None:
-            self._thread = Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+        if not self._threads:
+            self._threads = [
+                Thread(target=self._work, name=self._name, daemon=True)
+                for _ in range(self._at_once)
+            ]
+            for thread in self._threads:
+                thread.start()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put((loop, future, lambda: function(*args, **kwargs)))
         return await future
 
     def close(self) -> None:
-        """Ends the thread after the calls that were given to it; waits for nothing."""
-        self._jobs.put(None)
+        """Ends the threads after the calls that were given to them; waits for nothing."""
+        for _ in range(self._at_once):
+            self._jobs.put(None)
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:

@@ -2,7 +2,7 @@
 
     run_worker ─▶ WorkerLoop ─▶ Postgres (log, leases, transactions) and NATS (the ready queue)
 
-Threads: the event loop's, one for the log, one for cold reads, one for heartbeats, one that hears
+Threads: the event loop's, two for the log, one for cold reads, one for heartbeats, one that hears
 of runs that are to stop and, where there is a master key, one that hears of subjects that are
 forgotten (each with a connection of its own), and those of the ``def`` handlers.
 """
@@ -20,6 +20,7 @@ from horolog.application.ready import ReadyRun, ready_run
 from horolog.application.standing import Standing
 from horolog.application.states import DueOccurrence
 from horolog.application.tracing import UNTRACED
+from horolog.application.worker.group_commit import AT_ONCE
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
 from horolog.domain.occurrence import OccurrenceState
@@ -80,7 +81,8 @@ async def run_worker(
     # A connection that swallows everything is noticed while the leases that it is to extend run.
     answer_s = max(5.0, settings.lease_s / 2)
     database = Database(database_url, namespace, size=5, answer_s=answer_s)
-    log_thread, read_thread = DedicatedThread("horolog-log"), DedicatedThread("horolog-reads")
+    log_thread = DedicatedThread("horolog-log", at_once=AT_ONCE)
+    read_thread = DedicatedThread("horolog-reads")
     log = PostgresLog(database)
     transactions = PostgresTransactions(database, log)
     processes = HandlerProcesses()

@@ -52,6 +52,9 @@ log = logging.getLogger("horolog.scanner")
 CONFLICT_PAUSE_US = 100_000
 """How soon a row is read again after the log refused a decision on it."""
 
+FIRST_BATCH = 250
+"""The most entries in a batch while the ready queues hold less than that."""
+
 MOST_WAITING = 100_000
 """Jobs whose fire time waits for an earlier run, of which is remembered when they were seen."""
 
@@ -136,7 +139,10 @@ class Claiming:
         tokens = self._territory.trusted(self._clock.monotonic())
         if not tokens or not self._time.known:
             return Turn()
-        limit = min(self._settings.claim_batch, self._outbox.room - self._drawn)
+        # No more at once than workers have left to do meanwhile: when a flood begins they are not
+        # kept waiting for a whole batch of it.
+        most = max(FIRST_BATCH, self._headroom.outstanding)
+        limit = min(self._settings.claim_batch, most, self._outbox.room - self._drawn)
         if limit <= 0:
             self._signals.emit("held_back")
             return Turn()

@@ -149,6 +149,11 @@ class Headroom:
         self._state(queue).sizes.append(runs)
 
     @property
+    def outstanding(self) -> int:
+        """Runs that the queues hold, or are about to."""
+        return sum(state.outstanding for state in self._queues.values())
+
+    @property
     def closed(self) -> list[str]:
         """The queues that are given nothing for now."""
         return [queue for queue, state in self._queues.items() if state.closed]
@@ -184,11 +189,13 @@ class Headroom:
         ``unpublished_before``: claims that were on their way when the look began.
         """
         state, now = self._queues[queue], self._clock.monotonic()
+        is_first = state.delivered is None
         taken = state.look(depth, now)
         state.waiting += unpublished_before
         state.given -= given_before
         self._size(state)
-        moved = taken > 0 or state.waiting == 0
+        # The first look has nothing to compare with.
+        moved = taken > 0 or state.waiting == 0 or is_first
         state.pause_s = LOOK_S if moved else min(LONGEST_LOOK_S, state.pause_s * 2)
         state.next_look = now + state.pause_s
         if state.closed and state.outstanding <= state.bound * REFILL:

@@ -74,6 +74,8 @@ class Guard:
 class Decision:
     """One unit of acceptance. ``partition`` is what the fences speak about.
 
+    What an ordinary run has none of is no list of its own: a run makes three decisions.
+
     ``subjects`` are those of jobs that can still fire: where the key of one is destroyed, the whole
     batch is refused. ``forgotten`` are subjects whose keys are destroyed with it.
 
@@ -87,12 +89,12 @@ class Decision:
     next_runs: list[NextRun] = field(default_factory=list)
     dropped: list[UUID] = field(default_factory=list)
     executions: list[Execution] = field(default_factory=list)
-    jobs: list[JobRow] = field(default_factory=list)
+    jobs: Sequence[JobRow] = ()
     job_moves: list[JobMove] = field(default_factory=list)
-    dead_letters: list[DeadLetter] = field(default_factory=list)
-    revived: list[UUID] = field(default_factory=list)
-    discarded: list[UUID] = field(default_factory=list)
-    leaders: list[Leader] = field(default_factory=list)
+    dead_letters: Sequence[DeadLetter] = ()
+    revived: Sequence[UUID] = ()
+    discarded: Sequence[UUID] = ()
+    leaders: Sequence[Leader] = ()
     lanes: list[Lane] = field(default_factory=list)
     subjects: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
@@ -154,13 +156,13 @@ def add_to_occurrence(
             decision.dropped.append(before.id)
         decision.executions.append(execution(state))
         if state.state == "dead" and letter is not None:
-            decision.dead_letters.append(letter)
+            decision.dead_letters = [*decision.dead_letters, letter]
         elif before.state == "dead":
-            decision.discarded.append(before.id)
+            decision.discarded = [*decision.discarded, before.id]
     else:
         decision.next_runs.append(occurrence_next_run(state))
         if before.finished:
-            decision.revived.append(before.id)
+            decision.revived = [*decision.revived, before.id]
     return state
 
 
@@ -206,12 +208,12 @@ def decide_on_partition(
         state = evolve_partition(state, event)
         decision.events.append(NewEvent(before.stream, state.version, event))
     leader = Leader(before.partition, state.version, state.instance, state.token, lease_s)
-    decision.leaders.append(leader)
+    decision.leaders = [leader]
     return decision, state
 
 
 def _write_job(decision: Decision, state: JobState) -> None:
-    decision.jobs.append(job_row(state))
+    decision.jobs = [job_row(state)]
     if state.definition.subject is not None and state.status in ("active", "paused"):
         decision.subjects = (state.definition.subject,)
     _index_job(decision, state)

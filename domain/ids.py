@@ -114,8 +114,10 @@ def _uuid8(milliseconds: int, seed: bytes) -> UUID:
     return _versioned(milliseconds << 80 | int.from_bytes(digest))
 
 
+_FREE_BITS = (1 << 128) - 1 & ~(0xF000 << 64 | 0xC000 << 48)
+_VERSION_AND_VARIANT = 0x8000 << 64 | 0x8000 << 48
+
+
 def _versioned(value: int) -> UUID:
     """The bits with version 8 and the RFC 9562 variant set."""
-    value = value & ~(0xF000 << 64) | (0x8000 << 64)
-    value = value & ~(0xC000 << 48) | (0x8000 << 48)
-    return UUID(int=value)
+    return UUID(int=value & _FREE_BITS | _VERSION_AND_VARIANT)

@@ -153,7 +153,7 @@ class Folding:
         for number, event in enumerate(change.events, version + 1):
             decision.events.append(NewEvent(job_id, number, event))
         if change.events:
-            decision.jobs.append(job_row(after))
+            decision.jobs = [job_row(after)]
         row = job_next_run(after)
         if row is None:
             decision.dropped.append(job_id)

@@ -100,7 +100,8 @@ class Bytes(PackedArray):
     element_oid, array_oid = 17, 1001
 
     def __init__(self, values: Sequence[bytes]) -> None:
-        super().__init__(b"".join([_sized(value) for value in values]), len(values))
+        sized = [len(value).to_bytes(4) + value for value in values]
+        super().__init__(b"".join(sized), len(values))
 
 
 class Instants(PackedArray):
@@ -116,15 +117,16 @@ _UUID_LENGTH = 16 << 128
 def _each(values: Sequence[V], encoded: Callable[[V], bytes]) -> bytes:
     """All elements, each different value encoded once."""
     known = {value: encoded(value) for value in set(values)}
+    if len(known) == 1:
+        return known.popitem()[1] * len(values)
     return b"".join([known[value] for value in values])
 
 
-def _sized(value: bytes) -> bytes:
-    return len(value).to_bytes(4) + value
-
-
 def _text(value: str | None) -> bytes:
-    return _NULL if value is None else _sized(value.encode())
+    if value is None:
+        return _NULL
+    encoded = value.encode()
+    return len(encoded).to_bytes(4) + encoded
 
 
 def _float(value: float | None) -> bytes:

@@ -235,4 +235,6 @@ def _numbered(decisions: Sequence[Decision], part: str) -> tuple[list[int], list
     """One kind of row of all decisions, with the number (from 1) of the decision of each."""
     found: list[list[Any]] = list(map(attrgetter(part), decisions))
     rows = list(chain.from_iterable(found))
+    if not rows:
+        return [], rows  # as of most parts
     return [number for number, some in enumerate(found, 1) for _ in some], rows

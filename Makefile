@@ -69,7 +69,21 @@ bench-memory: $(STAMP) ## a worker's memory after a million runs (some ten minut
 	@$(BIN)/python bench/worker_memory.py
 
 bench-peers: $(STAMP) ## the same work for Horolog and its peers in turn (they are installed in .bench-peers)
-	@$(BIN)/python bench/peers/run.py
+	@$(BIN)/python bench/peers/run.py --json docs/figures/peers.json
+
+.PHONY: bench-scale
+bench-scale: $(STAMP) ## what stays flat with more jobs, events, workers, partitions (some ten minutes)
+	@$(BIN)/python bench/scale.py --json docs/figures/scale.json
+
+.venv/.chart: $(STAMP)
+	@if command -v uv >/dev/null 2>&1; then \
+	  VIRTUAL_ENV=$(VENV) uv pip install --quiet --group chart; \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --group chart; fi
+	@touch $@
+
+.PHONY: bench-chart
+bench-chart: .venv/.chart ## the charts in docs/figures, from the JSON that the benches wrote there
+	@$(BIN)/python bench/chart.py
 
 SEEDS ?= 50
 split-leaders: $(STAMP) ## leaders stopped past their lease, killed, cut off: SEEDS=50 timings

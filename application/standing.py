@@ -1,6 +1,6 @@
 """How a process stands: whether it can do its work, and if not, why. For probes and gauges."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -15,6 +15,16 @@ class Standing:
     @property
     def ready(self) -> bool:
         return not self.troubles
+
+
+def together(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The gauges of several loops as those of one: sums, and of ages the greatest."""
+    merged: dict[str, float] = {}
+    for gauges in parts:
+        for name, value in gauges.items():
+            known = merged.get(name, 0.0)
+            merged[name] = max(known, value) if name.endswith("_age_seconds") else known + value
+    return merged
 
 
 GAUGES: Mapping[str, str] = {

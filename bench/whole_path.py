@@ -26,7 +26,8 @@ SETTLING_S = 15.0
 """How long after their start processes are busy with it."""
 
 _THERE = """
-    SELECT (SELECT count(*) FROM :schema.jobs), (SELECT count(*)::int FROM :schema.executions)
+    SELECT (SELECT count(*) FROM :schema.jobs),
+           (SELECT count(*)::int FROM :schema.executions WHERE state = 'succeeded')
 """
 _SIZE = """
     SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class

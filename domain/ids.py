@@ -91,6 +91,15 @@ def partition_of(identity: str, partitions: int) -> int:
     return int.from_bytes(digest) % partitions
 
 
+def log_of(identity: str, partitions: int, logs: int) -> int:
+    """The log of a job, among ``logs`` that have ``partitions`` each; from the same hash.
+
+    It counts the partitions of all logs through; what is left of that number within its log is
+    :func:`partition_of`, whatever the number of logs.
+    """
+    return partition_of(identity, partitions * logs) // partitions
+
+
 def fire_time_floor(moment: datetime) -> UUID:
     """The smallest occurrence id whose fire time is ``moment`` or later, to the millisecond."""
     return UUID(int=_clamped_ms(moment) << 80)

@@ -86,6 +86,7 @@ class AsyncScheduler:
         home: str | None = None,
         settings: Settings | None = None,
         reveal: bool = False,
+        log: int | None = None,
     ) -> None:
         self.scheduler = Scheduler(
             database_url,
@@ -94,6 +95,7 @@ class AsyncScheduler:
             home=home,
             settings=settings,
             reveal=reveal,
+            log=log,
         )
         self._threads: ThreadPoolExecutor | None = None
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from horolog.application.commands.at_once import AtOnce
 from horolog.application.privacy.ports import NoKeyring
 from horolog.application.privacy.reading_out import ReadingOut
+from horolog.domain.errors import NotAllowed
 from horolog.domain.text import storable
 from horolog.interface.client.connected import Answer, Taker
 from horolog.interface.client.job_commands import JobCommands
@@ -54,6 +55,9 @@ class Scheduler(JobCommands, JobSets, RunCommands, Questions, LogReading, Watchi
     ``reveal`` has the answers show the data of subjects, which needs the master key; without it
     they say that there is some.
 
+    Several URLs in ``database_url``, with white space between them, are the several logs of a
+    namespace, and ``log`` chooses one of them by its number: see docs/scale.md.
+
     Every method may raise ``StoreUnavailable`` (Postgres is away: nothing was changed, or the
     answer of the change was lost and the same call with the same key is safe), ``SchemaMissing``
     (run ``horolog migrate``) and ``SchemaTooNew``. Ids are taken as ``UUID`` or as text.
@@ -73,10 +77,11 @@ class Scheduler(JobCommands, JobSets, RunCommands, Questions, LogReading, Watchi
         home: str | None = None,
         settings: Settings | None = None,
         reveal: bool = False,
+        log: int | None = None,
     ) -> None:
         self.reveal = reveal
         self.settings = settings or Settings.read(
-            database_url, namespace=namespace, actor=actor, home=home
+            database_url, namespace=namespace, actor=actor, home=home, log=log
         )
         self._client: Client | None = None
         self._lock = Lock()
@@ -138,6 +143,12 @@ class Scheduler(JobCommands, JobSets, RunCommands, Questions, LogReading, Watchi
     ) -> Answer:
         """The answer to a command that is given in the transaction of ``connection``. What is
         sealed in it is shown as such: nothing is asked on another connection meanwhile."""
+
+        if self.settings.place.logs > 1:
+            raise NotAllowed(
+                "connection= is one database's, and this namespace has several logs: a transaction"
+                " cannot span them; register without it"
+            )
 
         def read_out(outcome: Any) -> Answer:
             return ReadingOut(NoKeyring(), reveal=False)(answer(outcome))

@@ -9,11 +9,12 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
+from horolog.application.several_logs.place import MAX_LOGS, LogPlace
 from horolog.domain.errors import InvalidSetting, QueueUnavailable, StoreUnavailable
 from horolog.domain.text import storable
 
@@ -41,6 +42,9 @@ class Settings:
     ``namespace`` is a Postgres schema and a NATS subject prefix. ``actor`` is who the events say
     did it. ``given_master_keys`` and ``master_key_file`` lead to what encrypts the keys of
     subjects; both are read when one is first needed.
+
+    ``given_database_url`` may hold several URLs with white space between them: the namespace's
+    logs, in their order. ``log`` chooses one of them, by its number from 0.
     """
 
     given_database_url: str | None
@@ -50,6 +54,7 @@ class Settings:
     actor: str
     given_master_keys: str | None = field(default=None, repr=False)
     master_key_file: Path | None = None
+    log: int | None = None
 
     @classmethod
     def read(
@@ -60,6 +65,7 @@ class Settings:
         home: str | os.PathLike[str] | None = None,
         namespace: str | None = None,
         actor: str | None = None,
+        log: int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> "Settings":
         """The settings of this process; an empty variable counts as absent.
@@ -67,14 +73,16 @@ class Settings:
         Raises ``InvalidSetting``, which names the setting, for what cannot be used.
         """
         env = os.environ if environment is None else environment
+        stated = _postgres(database_url or env.get("HOROLOG_DATABASE_URL") or None)
         return cls(
-            _postgres(database_url or env.get("HOROLOG_DATABASE_URL") or None),
+            stated,
             _nats(nats_url or env.get("HOROLOG_NATS_URL") or None),
             Path(home or env.get("HOROLOG_HOME") or DEFAULT_HOME).expanduser(),
             _namespace(namespace or env.get("HOROLOG_NAMESPACE") or DEFAULT_NAMESPACE),
             storable(actor or _user_at_host(), MAX_ACTOR),
             env.get("HOROLOG_MASTER_KEY") or None,
             Path(file).expanduser() if (file := env.get("HOROLOG_MASTER_KEY_FILE")) else None,
+            _log(env.get("HOROLOG_LOG") if log is None else log, len(_urls(stated)) or 1),
         )
 
     def __repr__(self) -> str:
@@ -103,13 +111,37 @@ class Settings:
                 ) from None
         return MasterKeys.read(stated)
 
+    @property
+    def place(self) -> LogPlace:
+        """Which log :meth:`database_url` leads to, of how many."""
+        return LogPlace(self.log or 0, max(1, len(_urls(self.given_database_url))))
+
+    def each_log(self) -> "list[Settings]":
+        """These settings for every log that they choose: one of them, or all."""
+        if self.log is not None:
+            return [self]
+        return [replace(self, log=number) for number in range(self.place.logs)]
+
+    def all_database_urls(self) -> str:
+        """All that were stated, or the embedded one: for another process. As :meth:`database_url`
+        raises."""
+        return self.given_database_url or self.database_url()
+
     def database_url(self) -> str:
         """The Postgres that was stated, or the embedded one of the home if it runs.
 
-        Raises ``StoreUnavailable``, which says what to do, where there is neither.
+        Raises ``StoreUnavailable``, which says what to do, where there is neither; and
+        ``InvalidSetting`` where several logs were stated and none of them is chosen: whoever asks
+        here can work with one log.
         """
-        if self.given_database_url is not None:
-            return self.given_database_url
+        urls = _urls(self.given_database_url)
+        if len(urls) > 1 and self.log is None:
+            raise InvalidSetting(
+                f"this works on one log, and HOROLOG_DATABASE_URL names {len(urls)}: choose one"
+                f" with --log N or HOROLOG_LOG, from 0 to {len(urls) - 1}"
+            )
+        if urls:
+            return urls[self.log or 0]
         found = self._embedded_url("database_url")
         if found is None:
             raise StoreUnavailable(
@@ -147,12 +179,50 @@ def web_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith("HOROLOG_WEB_")}
 
 
-def _postgres(url: str | None) -> str | None:
-    """The URL, or the keywords and values that libpq takes as well (``host=… dbname=…``)."""
-    if url is None or ("=" in url and "://" not in url):
-        return url
-    _check_scheme("HOROLOG_DATABASE_URL", url, _POSTGRES_SCHEMES, "postgresql://user@host:5432/db")
-    return url
+def _postgres(stated: str | None) -> str | None:
+    """The URL, or several; or the keywords and values that libpq takes as well (``host=…
+    dbname=…``)."""
+    urls = _urls(stated)
+    if len(urls) > MAX_LOGS:
+        raise InvalidSetting(
+            f"HOROLOG_DATABASE_URL names {len(urls)} logs: a namespace has from 1 to {MAX_LOGS}"
+        )
+    for number, url in enumerate(urls):
+        if "=" in url and "://" not in url:
+            continue
+        _check_scheme(
+            "HOROLOG_DATABASE_URL", url, _POSTGRES_SCHEMES, "postgresql://user@host:5432/db"
+        )
+        if url in urls[:number]:
+            raise InvalidSetting(
+                f"HOROLOG_DATABASE_URL names {without_password(url)!r} twice: each log of a"
+                " namespace is a database of its own"
+            )
+    return stated
+
+
+def _urls(stated: str | None) -> list[str]:
+    """The URLs, which white space divides; libpq's keywords and values are one."""
+    if not stated:
+        return []
+    parts = stated.split()
+    return parts if all("://" in part.partition("=")[0] for part in parts) else [stated]
+
+
+def _log(stated: str | int | None, logs: int) -> int | None:
+    """The number of the one log that is meant; ``None``: all of them."""
+    if stated is None or stated == "":
+        return None
+    try:
+        log = int(stated)
+    except ValueError:
+        log = -1
+    if not 0 <= log < logs:
+        raise InvalidSetting(
+            f"HOROLOG_LOG={stated!r}: HOROLOG_DATABASE_URL names {logs} of the namespace's logs, so"
+            f" it is a number from 0 to {logs - 1}"
+        )
+    return log
 
 
 def _nats(urls: str | None) -> str | None:

@@ -12,6 +12,7 @@ from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.hash_chain import PostgresChain
 from horolog.infrastructure.postgres.log_scan import PostgresLogScan
 from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.namespace import check_place
 from horolog.interface.settings import Settings
 
 
@@ -23,6 +24,7 @@ def verify_log(settings: Settings, *, progress: Progress | None = None) -> Repor
     database = Database(settings.database_url(), settings.namespace)
     try:
         check_schema(database)
+        check_place(database, settings.place)
         return verify(PostgresLogScan(database), progress=progress)
     finally:
         database.close()
@@ -44,6 +46,7 @@ def verify_log_chain(
     database = Database(settings.database_url(), settings.namespace)
     try:
         check_schema(database)
+        check_place(database, settings.place)
         report = verify_chain(PostgresChain(database), against=earlier, progress=progress)
     finally:
         database.close()

@@ -21,6 +21,8 @@ from horolog.interface.loading import load, wrong_kind
 from horolog.interface.settings import Settings
 
 if TYPE_CHECKING:
+    import asyncio
+
     from horolog.interface.processes.monitor import Monitor
 
 
@@ -83,20 +85,26 @@ class Worker(Handlers):
 async def run_until_signalled(
     worker: Worker, settings: Settings, monitor: "Monitor | None" = None
 ) -> None:
-    """Runs the worker on the running loop until SIGTERM or SIGINT."""
+    """Runs the worker on the running loop until SIGTERM or SIGINT, for each log by itself: its
+    concurrency and its threads are those for one log."""
+    from horolog.interface.processes.each_log import serve_each_log
     from horolog.interface.processes.signals import stop_on_signals
     from horolog.interface.processes.worker import run_worker
 
-    with stop_on_signals() as stop:
+    async def work(one: Settings, stop: "asyncio.Event") -> None:
         await run_worker(
             worker,
-            database_url=settings.database_url(),
-            nats_url=settings.nats_url(),
-            namespace=settings.namespace,
+            database_url=one.database_url(),
+            nats_url=one.nats_url(),
+            namespace=one.namespace,
             stop=stop,
             monitor=monitor,
-            masters=settings.master_keys,
+            masters=one.master_keys,
+            place=one.place,
         )
+
+    with stop_on_signals() as stop:
+        await serve_each_log(settings, work, stop, monitor)
 
 
 def load_worker(place: str) -> Worker:

@@ -1,6 +1,7 @@
 """`make bench-peers`: the same work for Horolog and its peers in turn, on one Postgres.
 
-    python bench/peers/run.py [--occurrences N] [--runs N] [--others N] [--peers a,b] [--json FILE]
+    python bench/peers/run.py [--occurrences N] [--runs N] [--others N,…] [--peers a,b]
+                              [--minutes N] [--json FILE]
 
 The work: no-op jobs that are all due, one worker process (and one scanner process for Horolog). A
 peer's clock runs from its first handler to its last commit; Horolog's from the due instant to the
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from time import monotonic
 
 import psycopg
 from psycopg import sql
@@ -51,6 +53,14 @@ class Compared:
     ratio: float
     others: int
     runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs that followed each other."""
+
+    theirs: float
+    ours: float
 
 
 class Ring:
@@ -98,18 +108,20 @@ class Ring:
                 drop = sql.SQL("DROP DATABASE {} WITH (FORCE)")
                 connection.execute(drop.format(sql.Identifier(name)))
 
-    def compare(self, peer: Peer, occurrences: int, others: int, runs: int) -> Compared:
-        """Runs in the order A B A B …, so that a drift of the machine meets both."""
-        ours: list[float] = []
-        theirs: list[float] = []
-        for _ in range(runs):
-            theirs.append(self.peer(peer, max(1, int(occurrences * peer.share)), others))
-            ours.append(self.horolog(occurrences, others))
-        return Compared(
-            peer=peer.name, settings=peer.settings, horolog_per_s=median(ours),
-            peer_per_s=median(theirs), ratio=median(ours) / median(theirs), others=others,
-            runs=runs,
-        )  # fmt: skip
+    def pair(self, peer: Peer, occurrences: int, others: int) -> Pair:
+        """One run of the peer, and then one of Horolog."""
+        theirs = self.peer(peer, max(1, int(occurrences * peer.share)), others)
+        return Pair(theirs, self.horolog(occurrences, others))
+
+
+def compared(peer: Peer, others: int, pairs: Sequence[Pair]) -> Compared:
+    """The medians of what was run in turn."""
+    ours = median(pair.ours for pair in pairs)
+    theirs = median(pair.theirs for pair in pairs)
+    return Compared(
+        peer=peer.name, settings=peer.settings, horolog_per_s=ours, peer_per_s=theirs,
+        ratio=ours / theirs, others=others, runs=len(pairs),
+    )  # fmt: skip
 
 
 def main() -> int:
@@ -118,7 +130,10 @@ def main() -> int:
     )
     parser.add_argument("--occurrences", type=int, default=20_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--others", type=int, default=0, help="future jobs that stand beside")
+    parser.add_argument(
+        "--others", default="0", help="future jobs that stand beside; several: 0,1000000"
+    )
+    parser.add_argument("--minutes", type=float, help="begin no run after so many")
     parser.add_argument("--peers", default=",".join(peer.name for peer in PEERS))
     parser.add_argument("--folder", type=Path, default=ROOT / ".bench-peers")
     parser.add_argument("--json", type=Path)
@@ -126,12 +141,17 @@ def main() -> int:
     chosen = [peer for peer in PEERS if peer.name in arguments.peers.split(",")]
     if unknown := set(arguments.peers.split(",")) - {peer.name for peer in PEERS}:
         parser.error(f"no peer is called {', '.join(sorted(unknown))}")
-    if arguments.others:
-        chosen = [peer for peer in chosen if peer.beside_many]
+    work = [
+        (peer, others)
+        for others in map(int, arguments.others.split(","))
+        for peer in chosen
+        if peer.beside_many or not others
+    ]
     arguments.folder.mkdir(exist_ok=True)
     environment = Environment(arguments.folder.resolve())
     environment.install()
-    rows: list[Compared] = []
+    done: dict[tuple[Peer, int], list[Pair]] = {}
+    until = monotonic() + 60 * (arguments.minutes or 1e6)
     with tempfile.TemporaryDirectory(prefix="horolog-bench-") as directory:
         servers = EmbeddedServers(Path(directory) / "home")
         try:
@@ -139,17 +159,24 @@ def main() -> int:
             for peer in chosen:
                 if why := environment.missing(peer):
                     print(f"{peer.name} is left out: {why}")
-                    continue
-                rows.append(
-                    ring.compare(peer, arguments.occurrences, arguments.others, arguments.runs)
-                )
-                show(rows[-1:])
+                    work = [(other, others) for other, others in work if other is not peer]
+            # Round by round, A B A B, so that a drift of the machine meets all of them; and where
+            # the minutes end, each has been run about as often.
+            for _ in range(arguments.runs):
+                for peer, others in work:
+                    if monotonic() > until:
+                        break
+                    pairs = done.setdefault((peer, others), [])
+                    pairs.append(ring.pair(peer, arguments.occurrences, others))
+                    rows = [compared(*of, pairs) for of, pairs in done.items()]
+                    print(f"{peer.name} beside {others:,}: {pairs[-1]}", file=sys.stderr)
+                    if arguments.json is not None:
+                        document = [asdict(row) for row in rows]
+                        arguments.json.write_text(json.dumps(document, indent=1) + "\n")
         finally:
             servers.stop("immediate")
-    show(rows)
+    show([compared(*of, pairs) for of, pairs in done.items()])
     print(f"violations: {ring.violations}")
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     return 1 if ring.violations else 0
 
 
@@ -157,12 +184,12 @@ def show(rows: Sequence[Compared]) -> None:
     table = Table(title="occurrences per second, medians of runs in turn")
     for heading in ("peer", "its settings"):
         table.add_column(heading)
-    for heading in ("future jobs", "peer", "Horolog", "ratio"):
+    for heading in ("future jobs", "peer", "Horolog", "ratio", "runs"):
         table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
             row.peer, row.settings, f"{row.others:,}", f"{row.peer_per_s:,.0f}",
-            f"{row.horolog_per_s:,.0f}", f"{row.ratio:.2f}",
+            f"{row.horolog_per_s:,.0f}", f"{row.ratio:.2f}", str(row.runs),
         )  # fmt: skip
     Console().print(table)
 

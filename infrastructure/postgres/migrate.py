@@ -13,10 +13,12 @@ comes behind a waiting lock waits too.
 
 from time import monotonic, sleep
 from typing import Final
+from uuid import UUID
 
 import psycopg
 from psycopg import sql
 
+from horolog.application.several_logs.place import ONLY, LogPlace
 from horolog.domain.errors import InvalidSetting, NotAllowed, SchemaTooNew, StoreUnavailable
 from horolog.domain.ids import partition_stream
 from horolog.infrastructure.postgres.compatibility import (
@@ -29,6 +31,7 @@ from horolog.infrastructure.postgres.compatibility import (
 )
 from horolog.infrastructure.postgres.database import SESSION, Connection, Database
 from horolog.infrastructure.postgres.migration_files import Migration, migrations
+from horolog.infrastructure.postgres.recorded_place import Recorded, check_recorded
 from horolog.infrastructure.postgres.retention.ahead import create_months_ahead
 
 PARTITIONS = 64
@@ -49,13 +52,18 @@ def migrate(
     partitions: int = PARTITIONS,
     grant_to: tuple[str, ...] = (),
     regardless: bool = False,
+    place: LogPlace = ONLY,
+    set_id: UUID | None = None,
 ) -> list[Migration]:
     """Brings the schema to this release and returns what was applied (nothing: it was current).
 
     ``partitions`` counts only for a new namespace. ``grant_to`` names existing roles that get what
-    a service needs. Raises ``SchemaTooNew`` for a schema of a newer release that this code cannot
-    work with, ``StoreUnavailable``, and ``NotAllowed`` while processes live that could not go on
-    with the new schema, unless ``regardless``.
+    a service needs. ``place`` says which of the namespace's logs this is; ``set_id``, for all but
+    the first, is what the first has (:mod:`horolog.infrastructure.postgres.recorded_place`).
+    Raises ``InvalidSetting`` where the database is another log than that, ``SchemaTooNew`` for a
+    schema of a newer release that this code cannot work with, ``StoreUnavailable``, and
+    ``NotAllowed`` while processes live that could not go on with the new schema, unless
+    ``regardless``.
     """
     if not 1 <= partitions <= 1024:
         raise InvalidSetting(f"partitions={partitions}: a namespace has from 1 to 1024 of them")
@@ -77,7 +85,7 @@ def migrate(
             _patiently(connection, database, migration, fresh=not present)
             applied.append(migration)
         _set(connection, "lock_timeout", SESSION["lock_timeout"])
-        _create_namespace(connection, database, partitions)
+        _create_namespace(connection, database, partitions, place, set_id)
         create_months_ahead(database, connection)
         for role in grant_to:
             try:
@@ -212,16 +220,28 @@ def _drop_invalid_indexes(connection: Connection, database: Database) -> None:
         connection.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(index))
 
 
-def _create_namespace(connection: Connection, database: Database, partitions: int) -> None:
+def _create_namespace(
+    connection: Connection,
+    database: Database,
+    partitions: int,
+    place: LogPlace,
+    set_id: UUID | None,
+) -> None:
     with connection.transaction():
         created = connection.execute(
             database.sql(
-                "INSERT INTO :schema.namespace (name, partitions) VALUES (%s, %s)"
+                "INSERT INTO :schema.namespace (name, partitions, log, logs, set_id)"
+                " VALUES (%s, %s, %s, %s, coalesce(%s, gen_random_uuid()))"
                 " ON CONFLICT DO NOTHING RETURNING partitions"
             ),
-            (database.namespace, partitions),
+            (database.namespace, partitions, place.log, place.logs, set_id),
         ).fetchone()
         if created is None:
+            recorded = connection.execute(
+                database.sql("SELECT log, logs, set_id, partitions FROM :schema.namespace")
+            ).fetchone()
+            assert recorded is not None
+            check_recorded(Recorded(*recorded), place, database.namespace, set_id)
             return
         streams = [partition_stream(database.namespace, n) for n in range(partitions)]
         connection.execute(

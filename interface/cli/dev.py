@@ -55,7 +55,8 @@ def dev(
             Child.start("worker", ["worker", worker or SAMPLES], running),
         ]
         port: int | None = None
-        if not no_web and has_the_extra():
+        several = running.log is None and running.place.logs > 1  # the page is of one log
+        if not no_web and not several and has_the_extra():
             port = free_port(web_port)
             children.append(Child.start("web page", ["web", "--port", str(port)], running))
         try:

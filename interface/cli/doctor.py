@@ -27,26 +27,30 @@ def doctor(place: Place, output: Output) -> int:
     from horolog.interface.cli.looks import look_at_queue, look_at_store
 
     settings = place.settings()
-    store, store_error = look_at_store(settings)
-    queue, queue_error = look_at_queue(settings)
-    found = findings(
-        store, queue, store_error=str(store_error or ""), queue_error=str(queue_error or "")
-    )
-    if output.as_json:
-        output.document(
-            {
-                "healthy": not any(finding.needs_attention for finding in found),
-                "store": store,
-                "queue": queue,
-                "findings": found,
-            }
+    several = settings.place.logs > 1
+    statuses: list[int] = []
+    documents: list[dict[str, Any]] = []
+    for one in settings.each_log():
+        store, store_error = look_at_store(one)
+        queue, queue_error = look_at_queue(one)
+        found = findings(
+            store, queue, store_error=str(store_error or ""), queue_error=str(queue_error or "")
         )
-    else:
-        _show(output, settings, store, queue, found)
-    for error in (store_error, queue_error):
-        if error is not None:
-            return status_of(error)
-    return REFUSED if any(finding.needs_attention for finding in found) else DONE
+        attention = any(finding.needs_attention for finding in found)
+        if output.as_json:
+            documents.append(
+                ({"log": one.place.log} if several else {})
+                | {"healthy": not attention, "store": store, "queue": queue, "findings": found}
+            )
+        else:
+            if several:
+                click.echo(click.style(str(one.place), bold=True))
+            _show(output, one, store, queue, found)
+        errors = [error for error in (store_error, queue_error) if error is not None]
+        statuses.append(status_of(errors[0]) if errors else REFUSED if attention else DONE)
+    if output.as_json:
+        output.document({"logs": documents} if several else documents[0])
+    return max(statuses)
 
 
 def _show(

@@ -9,6 +9,7 @@ from horolog.domain.errors import HorologError
 from horolog.infrastructure.nats.health import NatsHealth
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.health import PostgresHealth
+from horolog.infrastructure.postgres.namespace import check_place
 from horolog.interface.settings import Settings
 
 T = TypeVar("T")
@@ -20,6 +21,8 @@ def look_at_store(settings: Settings) -> tuple[StoreHealth | None, HorologError 
     def look() -> StoreHealth:
         database = Database(settings.database_url(), settings.namespace)
         try:
+            if settings.place.logs > 1:
+                check_place(database, settings.place)
             return PostgresHealth(database).store_health()
         finally:
             database.close()
@@ -30,7 +33,9 @@ def look_at_store(settings: Settings) -> tuple[StoreHealth | None, HorologError 
 def look_at_queue(settings: Settings) -> tuple[QueueHealth | None, HorologError | None]:
     """NATS and the ready stream."""
     return _looked_at(
-        lambda: asyncio.run(NatsHealth(settings.nats_url(), settings.namespace).queue_health())
+        lambda: asyncio.run(
+            NatsHealth(settings.nats_url(), settings.place.queue(settings.namespace)).queue_health()
+        )
     )
 
 

@@ -25,10 +25,17 @@ LOOKED_AT: Final = 1000
 """Jobs whose keys are looked at for a hint or a completion."""
 
 _OPTIONS = [
-    click.option("--database-url", metavar="URL", help="Postgres.  [env: HOROLOG_DATABASE_URL]"),
+    click.option(
+        "--database-url",
+        metavar="URL",
+        help="Postgres; several: logs.  [env: HOROLOG_DATABASE_URL]",
+    ),
     click.option("--nats-url", metavar="URL", help="NATS.  [env: HOROLOG_NATS_URL]"),
     click.option("--home", metavar="DIR", help="Embedded servers.  [env: HOROLOG_HOME; .horolog]"),
     click.option("--namespace", metavar="NAME", help="[env: HOROLOG_NAMESPACE; horolog]"),
+    click.option(
+        "--log", type=int, metavar="N", help="One of several logs, from 0.  [env: HOROLOG_LOG]"
+    ),
     click.option("--actor", metavar="WHO", help="Who the events say did it.  [default: user@host]"),
     click.option("--json", "as_json", is_flag=True, help="JSON instead of text."),
 ]
@@ -50,6 +57,7 @@ class Place:
     namespace: str | None = None
     actor: str | None = None
     reveal: bool = False
+    log: int | None = None
 
     def settings(self) -> "Settings":
         """Raises ``InvalidSetting``."""
@@ -61,6 +69,7 @@ class Place:
             home=self.home,
             namespace=self.namespace,
             actor=self.actor,
+            log=self.log,
         )
 
     def arguments(self) -> list[str]:
@@ -71,6 +80,7 @@ class Place:
             "--home": self.home,
             "--namespace": self.namespace,
             "--actor": self.actor,
+            "--log": None if self.log is None else str(self.log),
         }
         return [part for name, value in options.items() if value for part in (name, value)]
 
@@ -106,7 +116,7 @@ def at_a_place(function: Callable[..., R]) -> Callable[..., R]:
         place = Place(
             **{
                 name: options.pop(name)
-                for name in ("database_url", "nats_url", "home", "namespace", "actor")
+                for name in ("database_url", "nats_url", "home", "namespace", "actor", "log")
             },
             reveal=options.pop("reveal", False),
         )

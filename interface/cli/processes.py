@@ -15,6 +15,8 @@ from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
 
 if TYPE_CHECKING:
+    import asyncio
+
     from horolog.application.scanner.settings import ScannerSettings
     from horolog.interface.processes.monitor import Monitor
     from horolog.interface.settings import Settings
@@ -41,28 +43,24 @@ def migrate(
     regardless: bool,
 ) -> None:
     """Create or upgrade the schema; safe to run at once from many places, and under load."""
-    from horolog.infrastructure.postgres.database import Database
-    from horolog.infrastructure.postgres.migrate import PARTITIONS
-    from horolog.infrastructure.postgres.migrate import migrate as apply
+    from horolog.interface.several_logs import migrate_all
 
     settings = place.settings()
-    database = Database(settings.database_url(), settings.namespace)
-    try:
-        applied = apply(
-            database,
-            partitions=PARTITIONS if partitions is None else partitions,
-            grant_to=grant_to,
-            regardless=regardless,
-        )
-    finally:
-        database.close()
+    applied = migrate_all(settings, partitions=partitions, grant_to=grant_to, regardless=regardless)
     if output.as_json:
-        output.document({"applied": [{"number": m.number, "name": m.name} for m in applied]})
-    elif applied:
-        for migration in applied:
-            output.say(f"applied {migration.number:04} {migration.name}")
-    else:
-        output.say("the schema is current")
+        documents = [
+            {"log": log, "applied": [{"number": m.number, "name": m.name} for m in migrations]}
+            for log, migrations in applied.items()
+        ]
+        several = settings.place.logs > 1
+        output.document({"logs": documents} if several else {"applied": documents[0]["applied"]})
+        return
+    for log, migrations in applied.items():
+        where = f" to log {log}" if settings.place.logs > 1 else ""
+        for migration in migrations:
+            output.say(f"applied {migration.number:04} {migration.name}{where}")
+        if not migrations:
+            output.say("the schema is current" + (f" in log {log}" if where else ""))
 
 
 def process_options(function: F) -> F:
@@ -169,18 +167,23 @@ def worker(
 
 
 async def _scan(place: "Settings", settings: "ScannerSettings", monitor: "Monitor | None") -> None:
+    from horolog.interface.processes.each_log import serve_each_log
     from horolog.interface.processes.scanner import run_scanner
     from horolog.interface.processes.signals import stop_on_signals
 
-    with stop_on_signals() as stop:
+    async def scan(one: "Settings", stop: "asyncio.Event") -> None:
         await run_scanner(
-            database_url=place.database_url(),
-            nats_url=place.nats_url(),
-            namespace=place.namespace,
+            database_url=one.database_url(),
+            nats_url=one.nats_url(),
+            namespace=one.namespace,
             settings=settings,
             stop=stop,
             monitor=monitor,
+            place=one.place,
         )
+
+    with stop_on_signals() as stop:
+        await serve_each_log(place, scan, stop, monitor)
 
 
 @contextmanager

@@ -1,12 +1,16 @@
 """`horolog verify`: the whole log against the invariants, without trusting any projection."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from horolog.interface.cli.main import DONE, REFUSED
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
+
+if TYPE_CHECKING:
+    from horolog.application.verify import Report
 
 MOST_SHOWN = 50
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -38,11 +42,25 @@ def verify(
     from horolog.interface.verification import verify_log
 
     settings = place.settings()
-    with output.progress("reading the log") as advance:
-        report = verify_log(settings, progress=advance)
+    several = settings.place.logs > 1
+    reports: list[dict[str, Any]] = []
+    ok = True
+    for one in settings.each_log():
+        with output.progress(f"reading {one.place}" if several else "reading the log") as advance:
+            report = verify_log(one, progress=advance)
+        ok = ok and report.ok
+        if output.as_json:
+            reports.append(({"log": one.place.log} if several else {}) | report.to_dict())
+            continue
+        if several:
+            click.echo(click.style(str(one.place), bold=True))
+        _show(output, report)
     if output.as_json:
-        output.document(report)
-        return DONE if report.ok else REFUSED
+        output.document({"logs": reports} if several else reports[0])
+    return DONE if ok else REFUSED
+
+
+def _show(output: Output, report: "Report") -> None:
     counts = report.to_dict()
     for name in ("violations", "violation_count"):
         counts.pop(name)
@@ -54,7 +72,6 @@ def verify(
         click.echo(f"  … and {report.violation_count - MOST_SHOWN} more (--json has them)")
     verdict = "no violations" if report.ok else f"{report.violation_count} violations"
     click.echo(click.style(verdict, fg="green" if report.ok else "red"))
-    return DONE if report.ok else REFUSED
 
 
 def _verify_chain(

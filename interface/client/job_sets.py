@@ -87,10 +87,12 @@ class JobSets(Connected):
         ``VersionConflict`` where ``definition="current"`` and another schedule comes meanwhile.
         """
         asked = Backfill(start=start, end=end, **options)
-        orders, identity = self._connected().orders, job_uuid(job_id)
+        identity = job_uuid(job_id)
+        client = self._connected().of_job(identity)
+        context, orders = client.context, client.orders
         if dry_run:
-            return backfilling.planned(self._context, orders, identity, asked)
-        return backfilling.backfill(self._context, orders, identity, asked, reason=reason)
+            return backfilling.planned(context, orders, identity, asked)
+        return backfilling.backfill(context, orders, identity, asked, reason=reason)
 
     def apply(
         self,
@@ -140,7 +142,7 @@ class JobSets(Connected):
         fire time there from then on; what was recorded before keeps its meaning. ``after`` is the
         last id of the page before. For the time after an update of the ``tzdata`` package.
         """
-        client = self._connected()
+        client = self._connected().of_one_log("what zone data have moved")
         correcting = Correcting(client.jobs, client.occurrences, client.log)
         found = correcting.found(
             after=None if after is None else job_uuid(after),
@@ -160,7 +162,7 @@ class JobSets(Connected):
         does what is left, if anything is. Needs no master key. Raises ``InvalidPolicy`` for what
         can be no subject. What backups still hold: docs/privacy.md.
         """
-        client = self._connected()
+        client = self._connected().of_one_log("the data of a subject")
         return forgetting.forget(
             client.context, client.log, client.jobs, client.occurrences, subject, reason=reason
         )

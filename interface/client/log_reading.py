@@ -36,6 +36,8 @@ class LogReading(Connected):
         that no job has.
         """
         client = self._connected()
+        if isinstance(id, int):
+            client = client.of_one_log("the history of a partition")
         identity = None if isinstance(id, int) else as_uuid(id)
         stream = asking.stream_of(client.context, id, identity)
         place = chosen_place(after)
@@ -59,13 +61,13 @@ class LogReading(Connected):
         10,000.
         """
         wanted = asking.checked_topics(topics)
-        log = self._connected().log
+        log = self._connected().of_one_log("the log").log
         page = log.log(after=chosen_place(after), topics=wanted, limit=checked_limit(limit))
         return self.read_out([LoggedEvent.of(recorded) for recorded in page])
 
     def position(self) -> int:
         """The position that the log has reached: ``follow(after=position())`` is what comes now."""
-        return self._connected().position()
+        return self._connected().of_one_log("the position of the log").position()
 
     def follow(
         self, after: int = 0, *, topics: Sequence[str] | str | None = None
@@ -81,5 +83,5 @@ class LogReading(Connected):
     def follower(self, after: int = 0, *, topics: Sequence[str] | str | None = None) -> Follower:
         """What ``follow`` reads from, for callers that have more to do while they wait."""
         wanted = asking.checked_topics(topics)
-        client = self._connected()
+        client = self._connected().of_one_log("the log")
         return Follower(client.log, client.news(), after=chosen_place(after), topics=wanted)

@@ -37,7 +37,8 @@ class Present(Connected):
         if as_of is None:
             return self.read_out(Job.of(state))
         moment = past_moment("as_of", as_of)
-        then = asking.then(job_at(client.past, state.id, moment), id_or_key, moment)
+        past = client.of_job(state.id).past
+        then = asking.then(job_at(past, state.id, moment), id_or_key, moment)
         return self.read_out(Job.of(then))
 
     def jobs(
@@ -66,7 +67,8 @@ class Present(Connected):
         if as_of is None:
             page = self._connected().jobs.jobs(wanted, after=behind, limit=checked_limit(limit))
         else:
-            moment, past = past_moment("as_of", as_of), self._connected().past
+            past = self._connected().of_one_log("what jobs there were").past
+            moment = past_moment("as_of", as_of)
             page = jobs_at(past, wanted, moment, after=behind, limit=checked_limit(limit))
         return self.read_out([Job.of(state) for state in page])
 

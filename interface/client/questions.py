@@ -59,6 +59,7 @@ class Questions(Connected):
         """
         client = self._connected()
         job = asking.find_job(client.context, job_id, as_uuid(job_id))
+        client = client.of_job(job.id)
         page = changes(client.audit, client.past, job.id, after=chosen_place(after), limit=limit)
         return self.read_out(page)
 
@@ -70,6 +71,7 @@ class Questions(Connected):
         """
         client = self._connected()
         identity = occurrence_uuid(occurrence_id)
+        client = client.of_occurrence(identity)
         if archive is not None and client.occurrences.occurrence(identity) is None:
             life = ArchiveFolder(Path(archive)).life(identity)
             log, audit = client.log, client.audit
@@ -94,7 +96,7 @@ class Questions(Connected):
         as all of it: some seconds for 100,000 jobs.
         """
         return past_index.due_at(
-            self._connected().past,
+            self._connected().of_one_log("what was due").past,
             past_moment("instant", instant),
             after=None if after is None else occurrence_uuid(after),
             limit=checked_limit(limit),
@@ -108,7 +110,8 @@ class Questions(Connected):
         slot of a full lane is left out.
         """
         moment = past_moment("until", until)
-        return list(self._connected().due.due_next(moment, checked_limit(limit)))
+        due = self._connected().of_one_log("what is due next").due
+        return list(due.due_next(moment, checked_limit(limit)))
 
     def executions(
         self,
@@ -151,7 +154,7 @@ class Questions(Connected):
             failure=chosen_from("failure", failure, get_args(FailureKind)),
             worker=chosen_text("worker", worker),
         )
-        client, limit = self._connected(), checked_limit(limit)
+        client, limit = self._of_these_runs(job_id), checked_limit(limit)
         behind = None if after is None else occurrence_uuid(after)
         found = client.audit.executions(wanted, after=behind, limit=limit)
         if archive is None:
@@ -186,7 +189,7 @@ class Questions(Connected):
             chosen_time("until", until),
             chosen_from("cause", cause, get_args(SkipCause)),
         )
-        return self._connected().audit.skips(
+        return self._of_these_runs(job_id).audit.skips(
             wanted,
             after=None if after is None else occurrence_uuid(after),
             limit=checked_limit(limit),
@@ -222,12 +225,19 @@ class Questions(Connected):
             _chosen_jobs(job_id, name, queue, owner, label), begin, chosen_time("until", until)
         )
         return statistics(
-            self._connected().audit.timings(wanted),
+            self._of_these_runs(job_id).audit.timings(wanted),
             bucket_s=bucket_s,
             by=cast("Grouping", chosen_from("by", by, get_args(Grouping))),
             after=after,
             limit=limit,
         )
+
+    def _of_these_runs(self, job_id: Identifier | None) -> Client:
+        """Who knows of a job's runs, or of all."""
+        client = self._connected()
+        if job_id is None:
+            return client.of_one_log("what ran, and did not, of more than one job")
+        return client.of_job(job_uuid(job_id))
 
 
 def past_moment(name: str, moment: datetime) -> datetime:

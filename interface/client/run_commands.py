@@ -27,7 +27,8 @@ class RunCommands(Present):
         nothing. Raises ``UnknownOccurrence``, ``NotAllowed`` for a run that has ended otherwise.
         """
         identity = occurrence_uuid(occurrence_id)
-        state = cancelling.cancel_occurrence(self._context, identity, reason=reason)
+        context = self._connected().of_occurrence(identity).context
+        state = cancelling.cancel_occurrence(context, identity, reason=reason)
         return self.read_out(Occurrence.of(state))
 
     def dead_letters(
@@ -54,7 +55,8 @@ class RunCommands(Present):
         cancelled.
         """
         identity = occurrence_uuid(occurrence_id)
-        state = dead_letters.replay(self._context, identity, reason=reason)
+        context = self._connected().of_occurrence(identity).context
+        state = dead_letters.replay(context, identity, reason=reason)
         return self.read_out(Occurrence.of(state))
 
     def discard(self, occurrence_id: Identifier, *, reason: str | None = None) -> Occurrence:
@@ -63,7 +65,8 @@ class RunCommands(Present):
         Raises ``UnknownOccurrence``; ``NotAllowed`` where it is no dead letter.
         """
         identity = occurrence_uuid(occurrence_id)
-        dead_letters.discard(self._context, identity, reason=reason)
+        context = self._connected().of_occurrence(identity).context
+        dead_letters.discard(context, identity, reason=reason)
         return self.occurrence(identity)
 
     def replay_many(

@@ -29,14 +29,14 @@ class Watching(Connected):
         With neither, the queue has no limits any more. Claims decided from now on keep to it.
         Raises ``InvalidPolicy``.
         """
-        client = self._connected()
+        client = self._connected().of_one_log("a rule of alerts or the limit of a queue")
         limiting_queues.limit_queue(
             client.queues, queue, limit=limit, rate=rate, actor=client.context.actor
         )
 
     def limited_queues(self) -> list[LimitedQueue]:
         """The queues that have limits, with what is in use and what waits."""
-        return list(self._connected().queues.limited_queues())
+        return list(self._connected().of_one_log("a limit of a queue").queues.limited_queues())
 
     def set_alert(
         self,
@@ -70,7 +70,7 @@ class Watching(Connected):
             webhook=webhook,
             nats=nats,
         )
-        client = self._connected()
+        client = self._connected().of_one_log("a rule of alerts or the limit of a queue")
         setting_rules.set_rule(client.context, client.log, client.alerts, rule, reason)
 
     def remove_alert(self, owner: str | None = None, *, reason: str | None = None) -> None:
@@ -78,27 +78,37 @@ class Watching(Connected):
 
         Raises ``NotAllowed`` where there is none.
         """
-        client = self._connected()
+        client = self._connected().of_one_log("a rule of alerts or the limit of a queue")
         setting_rules.remove_rule(client.context, client.log, client.alerts, owner, reason)
 
     def alert_rules(self) -> list[WatchedOwner]:
         """The rules of alerts, without what may be a secret in them."""
-        return [WatchedOwner.of(rule) for rule in self._connected().alerts.rules()]
+        return [
+            WatchedOwner.of(rule) for rule in self._connected().of_one_log("alerts").alerts.rules()
+        ]
 
     def alert_rule(self, owner: str | None = None) -> AlertRule:
         """One rule with all that it holds, secrets too. Raises ``NotAllowed`` where there is
         none."""
-        return setting_rules.rule_of_owner(self._connected().alerts, owner)
+        return setting_rules.rule_of_owner(self._connected().of_one_log("alerts").alerts, owner)
 
     def alerts(self) -> list[Alert]:
         """The alerts that hold now, as the log has them."""
-        return [Alert.of(state) for state in self._connected().alerts.alerts() if state.is_open]
+        return [
+            Alert.of(state)
+            for state in self._connected().of_one_log("alerts").alerts.alerts()
+            if state.is_open
+        ]
 
     def alert_history(
         self, *, owner: str | None = None, after: int = 0, limit: int = DEFAULT_LIMIT
     ) -> list[LoggedEvent]:
         """The events of alerts and of their rules, oldest first; ``after`` is a position."""
-        found = self._connected().alerts.history(
-            chosen_text("owner", owner), after=chosen_place(after), limit=checked_limit(limit)
+        found = (
+            self._connected()
+            .of_one_log("alerts")
+            .alerts.history(
+                chosen_text("owner", owner), after=chosen_place(after), limit=checked_limit(limit)
+            )
         )
         return [LoggedEvent.of(recorded) for recorded in found]

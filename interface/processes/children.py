@@ -56,10 +56,11 @@ class Child:
         read the arguments of a process.
         """
         environment = os.environ | {
-            "HOROLOG_DATABASE_URL": settings.database_url(),
+            "HOROLOG_DATABASE_URL": settings.all_database_urls(),
             "HOROLOG_NATS_URL": settings.nats_url(),
             "HOROLOG_NAMESPACE": settings.namespace,
             "HOROLOG_HOME": str(settings.home),
+            "HOROLOG_LOG": "" if settings.log is None else str(settings.log),
         }
         command = [sys.executable, "-m", "horolog.interface.cli.main", *arguments]
         sink = None if output is None else output.open("ab")

@@ -13,7 +13,7 @@ from time import monotonic
 from horolog.application.measured_appends import MeasuredLog
 from horolog.application.measuring import Measures, Meter, Several
 from horolog.application.metrics import metrics
-from horolog.application.standing import GAUGES, Standing
+from horolog.application.standing import GAUGES, Standing, together
 from horolog.application.tracing import UNTRACED, Spans
 from horolog.infrastructure.postgres.threaded import ThreadedLog
 from horolog.interface.settings import Settings
@@ -39,7 +39,8 @@ class Monitor:
         self.spans: Spans = UNTRACED
         self._dead_after_s = dead_after_s
         self._namespace = namespace
-        self._standing: Callable[[], Standing] | None = None
+        self._standings: list[Callable[[], Standing]] = []
+        self.logs = 1
         self._beat = monotonic()
         self._looking = Lock()
         self._looked: tuple[float, str] | None = None
@@ -49,18 +50,24 @@ class Monitor:
         self.measures = Several((self.measures, listener))
 
     def standing(self) -> Standing | None:
-        """How the process stands, while it runs."""
-        return None if self._standing is None else self._standing()
+        """How the process stands, while it runs: its loops together, one for each log."""
+        standings = [standing() for standing in self._standings]
+        if not standings:
+            return None
+        troubles = [trouble for one in standings for trouble in one.troubles]
+        if len(standings) < self.logs:
+            troubles.append(f"{self.logs - len(standings)} of {self.logs} logs are not served")
+        return Standing(troubles, together([one.gauges for one in standings]))
 
     @contextmanager
     def watching(self, standing: Callable[[], Standing]) -> Generator[None]:
         """Asks ``standing`` how the process stands, and the running loop for signs of life."""
         beats = asyncio.get_running_loop().create_task(self._beats(), name="horolog-monitor")
-        self._standing = standing
+        self._standings.append(standing)
         try:
             yield
         finally:
-            self._standing = None
+            self._standings.remove(standing)
             beats.cancel()
 
     async def _beats(self) -> None:
@@ -80,12 +87,11 @@ class Monitor:
 
     def ready(self) -> list[str]:
         """What keeps the process from its work."""
-        if self._standing is None:
-            return ["the process starts or stops"]
-        return self._standing().troubles
+        standing = self.standing()
+        return ["the process starts or stops"] if standing is None else standing.troubles
 
     def text(self) -> str:
-        standing = Standing(["starts"]) if self._standing is None else self._standing()
+        standing = self.standing() or Standing(["starts"])
         gauges = {
             **standing.gauges,
             "ready": float(standing.ready),

@@ -9,6 +9,7 @@ from horolog.application.measuring import UNMEASURED
 from horolog.application.scanner.assembly import Adapters, assemble
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
+from horolog.application.several_logs.place import ONLY, LogPlace
 from horolog.application.tracing import UNTRACED
 from horolog.infrastructure.alerts.delivering import Delivering
 from horolog.infrastructure.alerts.subject import NatsSubjects
@@ -23,7 +24,7 @@ from horolog.infrastructure.postgres.due_news import PostgresDueNews
 from horolog.infrastructure.postgres.leases import PostgresLeases
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import check_schema
-from horolog.infrastructure.postgres.namespace import message_key_of
+from horolog.infrastructure.postgres.namespace import check_place, message_key_of
 from horolog.infrastructure.postgres.order_traces import PostgresOrderTraces
 from horolog.infrastructure.postgres.retention.ahead import months_kept_ahead
 from horolog.infrastructure.postgres.states import PostgresStates
@@ -45,12 +46,13 @@ async def run_scanner(
     signals: Signals | None = None,
     stream: StreamSettings | None = None,
     monitor: Monitor | None = None,
+    place: LogPlace = ONLY,
 ) -> None:
     """Scans until ``stop`` is set, then drains and gives back its partitions.
 
     Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew`` or ``StoreUnavailable`` before
     it has begun; once it runs, a server that is away is waited for. ``monitor`` is told how it
-    stands and what it measures.
+    stands and what it measures. ``place`` says which of the namespace's logs the database is.
     """
     measures = UNMEASURED if monitor is None else monitor.measures
     spans = UNTRACED if monitor is None else monitor.spans
@@ -64,7 +66,7 @@ async def run_scanner(
     reads, claims, looks, leases, inbox = threads
     queue = NatsReadyQueue(
         nats_url,
-        namespace,
+        place.queue(namespace),
         settings=stream or stream_settings(settings),
         timeout_s=settings.publish_timeout_s,
         silence_s=answer_s,
@@ -72,11 +74,12 @@ async def run_scanner(
     subjects = NatsSubjects(nats_url)
     try:
         await looks.call(check_schema, database)
+        await looks.call(check_place, database, place)
         queue.key = await looks.call(message_key_of, database)
         # Its own claims are in its memory already: nobody has to be told of them.
         log = PostgresLog(database, news_horizon_s=0.0)
         states = PostgresStates(database)
-        received = await inbox.call(draining, database, states, "scanner")
+        received = await inbox.call(draining, database, states, "scanner", None, place)
         adapters = Adapters(
             log=measured(ThreadedLog(log, claims), monitor, "claims"),
             elections=measured(ThreadedLog(log, leases), monitor, "elections"),

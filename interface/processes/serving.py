@@ -9,9 +9,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 from horolog.infrastructure.embedded.shared_use import in_use
-from horolog.infrastructure.postgres.database import Database
-from horolog.infrastructure.postgres.migrate import migrate
 from horolog.interface.settings import Settings
+from horolog.interface.several_logs import migrate_all
 
 
 @contextmanager
@@ -26,12 +25,8 @@ def served(settings: Settings) -> Generator[Settings]:
     with embedded if postgres or nats else nullcontext():
         stated = replace(
             settings,
-            given_database_url=settings.database_url(),
+            given_database_url=settings.all_database_urls(),
             given_nats_url=settings.nats_url(),
         )
-        database = Database(stated.database_url(), stated.namespace)
-        try:
-            migrate(database)
-        finally:
-            database.close()
+        migrate_all(stated)
         yield stated

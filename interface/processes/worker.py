@@ -17,6 +17,7 @@ from uuid import UUID
 
 from horolog.application.measuring import UNMEASURED
 from horolog.application.ready import ReadyRun, ready_run
+from horolog.application.several_logs.place import ONLY, LogPlace
 from horolog.application.standing import Standing
 from horolog.application.states import DueOccurrence
 from horolog.application.tracing import UNTRACED
@@ -39,7 +40,7 @@ from horolog.infrastructure.postgres.due_news import PostgresDueNews
 from horolog.infrastructure.postgres.handler_transactions import PostgresTransactions
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import check_schema
-from horolog.infrastructure.postgres.namespace import message_key_of
+from horolog.infrastructure.postgres.namespace import check_place, message_key_of
 from horolog.infrastructure.postgres.presence import PostgresPresence
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.subject_keys import PostgresSubjectKeys
@@ -62,11 +63,13 @@ async def run_worker(
     settings: WorkerSettings | None = None,
     monitor: Monitor | None = None,
     masters: Callable[[], MasterKeys] = MasterKeys,
+    place: LogPlace = ONLY,
 ) -> None:
     """Works until ``stop`` is set, then drains and returns.
 
     ``settings`` replace the worker's own. ``monitor`` is told how it stands and what it measures.
-    ``masters`` gives the master keys, none unless stated.
+    ``masters`` gives the master keys, none unless stated. ``place`` says which of the namespace's
+    logs the database is.
     Raises ``InvalidSetting``, ``SchemaMissing``, ``SchemaTooNew``, ``StoreUnavailable`` and
     ``QueueUnavailable`` at the start; afterwards services that are away are waited for.
     """
@@ -87,12 +90,16 @@ async def run_worker(
     transactions = PostgresTransactions(database, log)
     processes = HandlerProcesses()
     ready = NatsReadySource(
-        nats_url, namespace, worker.queues, settings=StreamSettings(ack_wait_s=settings.ack_wait_s)
+        nats_url,
+        place.queue(namespace),
+        worker.queues,
+        settings=StreamSettings(ack_wait_s=settings.ack_wait_s),
     )
     keyring = CachedKeyring(PostgresSubjectKeys(database), masters, namespace)
     try:
         opens_sealed = keyring.has_master_key
         await read_thread.call(check_schema, database)
+        await read_thread.call(check_place, database, place)
         await ready.start()
         occurrences = _Occurrences(PostgresStates(database), read_thread)
         ports = WorkerPorts(

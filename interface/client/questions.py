@@ -43,6 +43,7 @@ from horolog.interface.filters import (
     chosen_time,
 )
 from horolog.interface.identifiers import Identifier, as_uuid, job_uuid, occurrence_uuid
+from horolog.interface.wiring import Client
 
 Folder = str | os.PathLike[str]
 Label = str | tuple[str, str] | Mapping[str, str]

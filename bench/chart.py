@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def _scale(pyplot: Any, points: list[dict[str, Any]]) -> Any:
-    """A panel for each curve: occurrences a second, and the CPU that one takes."""
+    """A panel for each curve, all with one scale."""
     curves = [name for name in NAMES if any(point["curve"] == name for point in points)]
     figure, panels = pyplot.subplots(
         1, len(curves), figsize=(3.1 * len(curves), 3.0), squeeze=False, layout="constrained"
@@ -64,7 +64,7 @@ def _scale(pyplot: Any, points: list[dict[str, Any]]) -> Any:
         panel.plot(at, [point["per_second"] for point in of], "o-", color=OURS)
         panel.set_xticks(list(at), [_short(point["size"]) for point in of])
         panel.set_title(NAMES[curve], fontsize=9)
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.1 * max(point["per_second"] for point in points))
         panel.grid(axis="y", color="#e3e6e8")
         panel.spines[["top", "right"]].set_visible(False)
     panels[0][0].set_ylabel("occurrences/s, whole path")

@@ -7,12 +7,13 @@ from typing import Any, cast
 from uuid import UUID
 
 from horolog.application.commands.context import Context
-from horolog.application.privacy.ports import NoKeyring
+from horolog.application.privacy.ports import NoKeyring, Opened
 from horolog.application.queries.ports import WaitsForEvents
 from horolog.application.several_logs.appending import AppendsToLogs
 from horolog.application.several_logs.finding import Logs
 from horolog.application.several_logs.listing import JobsOfLogs, LettersOfLogs, OccurrencesOfLogs
 from horolog.application.several_logs.states import StatesOfLogs, StreamsOfLogs, one_at_a_time
+from horolog.domain.sealed import Token
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.migrate import PARTITIONS, migrate
 from horolog.infrastructure.postgres.migration_files import Migration
@@ -51,6 +52,19 @@ class _Clock:
         return cast("datetime", self._logs.first(lambda one: one.context.clock.now()))
 
 
+class _NoKeys(NoKeyring):
+    """Subjects have keys of their own in each log: their data are one log's."""
+
+    def __init__(self, logs: Logs[Client]) -> None:
+        self._logs = logs
+
+    def seal(self, subject: str, place: UUID, value: Any) -> Token:  # noqa: ARG002
+        raise one_at_a_time("data of a subject", len(self._logs))
+
+    def open(self, token: Token) -> Opened | None:  # noqa: ARG002
+        raise one_at_a_time("data of a subject", len(self._logs))
+
+
 class _OfOneLog:
     """In the place of every port that only one log can answer."""
 
@@ -85,7 +99,7 @@ def connect_all(settings: Settings) -> ClientOfLogs:
         partitions=first.context.partitions,
         actor=settings.actor,
         traceparent=first.context.traceparent,
-        keyring=NoKeyring(),
+        keyring=_NoKeys(logs),
     )
 
     def close() -> None:

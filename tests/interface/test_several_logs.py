@@ -33,6 +33,7 @@ from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.several_logs.place import log_of_job
 from horolog.infrastructure.embedded import EmbeddedServers
 from horolog.interface.cli.main import run
+from horolog.interface.processes import each_log
 from horolog.interface.processes.each_log import serve_each_log
 from horolog.interface.processes.scanner import run_scanner
 from horolog.interface.processes.worker import run_worker
@@ -189,6 +190,34 @@ def out_of_reach(settings: Settings, url: str) -> Generator[None]:
             yield
         finally:
             connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'.encode())
+
+
+async def test_a_log_that_is_away_at_the_start_is_tried_again_while_the_others_are_served(
+    two: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(each_log, "AGAIN_S", 0.01)
+    tried: Counter[int] = Counter()
+    stop = asyncio.Event()
+
+    async def loop(one: Settings, ending: asyncio.Event) -> None:
+        log = one.place.log
+        tried[log] += 1
+        if log == 1 and tried[log] < 4:
+            raise StoreUnavailable("away")
+        if log == 1:
+            stop.set()
+        await ending.wait()
+
+    await each_log.serve_each_log(two, loop, stop)
+    assert tried == {0: 1, 1: 4}
+
+    async def broken(one: Settings, ending: asyncio.Event) -> None:
+        if one.place.log == 0:
+            raise InvalidSetting("no such stream")
+        await ending.wait()
+
+    with pytest.raises(InvalidSetting, match="no such stream"):
+        await each_log.serve_each_log(two, broken, asyncio.Event())
 
 
 def test_a_job_is_found_changed_and_told_of_wherever_it_is(

@@ -272,6 +272,7 @@ def test_what_one_order_is_needed_for_is_asked_of_one_log(
         lambda: scheduler.history(0), lambda: scheduler.forget("ann"), scheduler.executions,
         lambda: scheduler.due_next(datetime.now(UTC)), scheduler.zone_corrections,
         lambda: scheduler.register("x", schedule=Every(9), connection=object()),
+        lambda: scheduler.register("x", schedule=Every(9), payload={"a": 1}, subject="ann"),
     ):  # fmt: skip
         with pytest.raises(NotAllowed, match=r"several logs|one log at a time"):
             ask()

@@ -173,7 +173,8 @@ async def test_jobs_of_both_logs_run_exactly_once_and_one_that_is_away_stops_onl
         with one(two, log) as alone:
             here = alone.jobs(limit=1000)
             assert sum(str(job.id) in set(jobs) for job in here) > 50
-            assert {run.state for run in alone.occurrences(limit=1000)} == {"succeeded"}
+            runs = [run for run in alone.occurrences(limit=1000) if run.kind == "schedule"]
+            assert {run.state for run in runs} == {"succeeded"}
 
 
 @contextmanager

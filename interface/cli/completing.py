@@ -5,19 +5,17 @@ out without a word.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from horolog.interface.cli.place import LOOKED_AT, Place
+from horolog.interface.cli.place import LOOKED_AT, STATED, Place
 
 if TYPE_CHECKING:
     from horolog.interface.scheduler import Scheduler
 
 PATIENCE_S: Final = 2.0
-_PLACE: Final = ("database_url", "nats_url", "home", "namespace", "actor")
 
 
 def job_keys(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -44,8 +42,8 @@ def _asked(
 ) -> list[str]:
     from horolog.domain.errors import HorologError
 
-    stated = {name: ctx.params.get(name) for name in _PLACE}
-    place = replace(Place(), **stated)
+    stated: dict[str, Any] = {name: ctx.params.get(name) for name in STATED}
+    place = Place(**stated)
     found: list[str] = []
 
     def ask() -> None:

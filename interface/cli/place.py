@@ -41,6 +41,9 @@ _OPTIONS = [
 ]
 
 
+STATED: Final = ("database_url", "nats_url", "home", "namespace", "actor", "log")
+"""The options that say where: their parameters, and the fields of :class:`Place`."""
+
 reveal_option = click.option(
     "--reveal", is_flag=True, help="Show the data of subjects; needs the master key."
 )
@@ -114,10 +117,7 @@ def at_a_place(function: Callable[..., R]) -> Callable[..., R]:
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> R:
         place = Place(
-            **{
-                name: options.pop(name)
-                for name in ("database_url", "nats_url", "home", "namespace", "actor", "log")
-            },
+            **{name: options.pop(name) for name in STATED},
             reveal=options.pop("reveal", False),
         )
         output = Output(as_json=options.pop("as_json"))

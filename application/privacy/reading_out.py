@@ -8,6 +8,8 @@ reads the data itself.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
+from datetime import date, datetime
+from functools import cache
 from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
@@ -20,6 +22,8 @@ T = TypeVar("T")
 
 SHOWN_SEALED: Final = "(sealed)"
 SHOWN_ERASED: Final = "(erased)"
+
+_NEVER_SEALED: Final = frozenset({int, float, bool, type(None), UUID, datetime, date})
 
 
 class ReadingOut:
@@ -35,7 +39,8 @@ class ReadingOut:
         Raises ``StoreUnavailable``; with ``reveal`` also ``NoMasterKey``.
         """
         keys: set[UUID] = set()
-        _walked(answer, _Collected(keys))
+        if _may_hold_sealed(answer):
+            _walked(answer, _Collected(keys))
         if not keys:
             return answer
         erased = self._keyring.erased(keys)
@@ -69,6 +74,31 @@ class _Collected:
         elif isinstance(value, str):
             self._keys |= keys_within(value)
         return value
+
+
+def _may_hold_sealed(value: object) -> bool:
+    """Whether a walk may find anything: a page of answers is mostly numbers, ids and instants, and
+    looking costs a tenth of a walk."""
+    kind = type(value)
+    if kind is str:
+        return SEALED in cast("str", value)
+    if kind in _NEVER_SEALED:
+        return False
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, object]", value)
+        return SEALED in items or any(map(_may_hold_sealed, items.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_may_hold_sealed, cast("list[object]", value)))
+    names = _field_names(kind)
+    return names is None or any(_may_hold_sealed(getattr(value, name)) for name in names)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """What is walked of a model or a dataclass; ``None`` for a kind that is not known."""
+    if issubclass(kind, BaseModel):
+        return tuple(kind.model_fields)
+    return tuple(each.name for each in fields(kind) if each.init) if is_dataclass(kind) else None
 
 
 def _walked(value: object, on_sealed: Callable[[object], object]) -> object:

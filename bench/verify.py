@@ -1,6 +1,7 @@
 """What `horolog verify` costs: events per second and memory, over the whole log and the index.
 
-    python bench/verify.py [--events N] [--jobs N] [--home DIR [--fill-only]] [--json FILE]
+    python bench/verify.py [--events N] [--jobs N] [--home DIR [--fill-only]] [--shares N]
+                            [--json FILE]
 
 The log is filled as bench/filled_log.py does it, and holds: a violation is a failure of this bench.
 Beside it in the same run: the rows that the same server and driver hand out, unread.
@@ -17,8 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.kept import Kept, add_options, kept_log
 
+from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.log_scan import PostgresLogScan
 from horolog.interface.verification import verify_log
+from horolog.interface.verification_shares import shares_for
 
 TARGET_EVENTS_PER_S = 100_000
 
@@ -32,6 +35,10 @@ def rows_per_s(kept: Kept, events: int) -> float:
     return seen / (perf_counter() - began)
 
 
+def _memory_mb(of: int) -> int:
+    return resource.getrusage(of).ru_maxrss // 1024
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -40,6 +47,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--batch", type=int, default=20, help="runs in an append")
     parser.add_argument("--days", type=float, default=30.0)
+    parser.add_argument("--shares", type=int, help="processes; else as `horolog verify` does")
     parser.add_argument("--json", type=Path)
     add_options(parser)
     given = parser.parse_args()
@@ -50,9 +58,11 @@ def main() -> int:
         if given.fill_only:
             return 0
         limit = rows_per_s(kept, 500_000)
+        shares = given.shares or shares_for(log_position(kept.database))
         began = perf_counter()
-        report = verify_log(kept.settings)
+        report = verify_log(kept.settings, shares=shares)
         seconds = perf_counter() - began
+        children = _memory_mb(resource.RUSAGE_CHILDREN) if shares > 1 else 0
     row = {
         "events": report.events,
         "seconds": round(seconds, 1),
@@ -60,7 +70,8 @@ def main() -> int:
         "target": TARGET_EVENTS_PER_S,
         "rows_per_s_unread": round(limit),
         "violations": len(report.violations),
-        "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "processes": shares,
+        "memory_mb_of_the_largest": max(_memory_mb(resource.RUSAGE_SELF), children),
     }
     print(json.dumps(row, indent=1))
     if given.json is not None:

@@ -10,24 +10,32 @@ from horolog.application.verify.whole_log import Progress
 from horolog.domain.errors import InvalidSetting
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.hash_chain import PostgresChain
+from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.log_scan import PostgresLogScan
 from horolog.infrastructure.postgres.migrate import check_schema
 from horolog.infrastructure.postgres.namespace import check_place
 from horolog.interface.settings import Settings
+from horolog.interface.verification_shares import shares_for, verified_in_shares
 
 
-def verify_log(settings: Settings, *, progress: Progress | None = None) -> Report:
+def verify_log(
+    settings: Settings, *, progress: Progress | None = None, shares: int | None = None
+) -> Report:
     """Checks the whole log against the invariants; see :mod:`horolog.application.verify`.
 
-    Raises ``StoreUnavailable``, ``SchemaMissing`` or ``SchemaTooNew``.
+    A long log is checked by several processes at once, ``shares`` of them, or as the machine has
+    processors. Raises ``StoreUnavailable``, ``SchemaMissing`` or ``SchemaTooNew``.
     """
     database = Database(settings.database_url(), settings.namespace)
     try:
         check_schema(database)
         check_place(database, settings.place)
-        return verify(PostgresLogScan(database), progress=progress)
+        shares = shares or shares_for(log_position(database))
+        if shares == 1:
+            return verify(PostgresLogScan(database), progress=progress)
     finally:
         database.close()
+    return verified_in_shares(settings, shares, progress=progress)
 
 
 def verify_log_chain(

@@ -94,7 +94,7 @@ def _may_hold_sealed(value: object) -> bool:
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...] | None:
+def _field_names(kind: Any) -> tuple[str, ...] | None:
     """What is walked of a model or a dataclass; ``None`` for a kind that is not known."""
     if issubclass(kind, BaseModel):
         return tuple(kind.model_fields)

@@ -23,10 +23,11 @@ class Fences:
         self._report = report
         self._terms: dict[int, Term] = {}
 
-    def elected(self, event: StoredEvent, state: dict[str, Any]) -> None:
+    def elected(self, event: StoredEvent, state: dict[str, Any], *, told: bool = True) -> None:
+        """The next election; ``told``: it is counted, and reported if it should not be."""
         here = Evidence(event.stream, event.version, event.position)
         term = self._terms.get(state["partition"])
-        if term is not None and event.version <= term.newest:
+        if told and term is not None and event.version <= term.newest:
             self._report.violate(
                 4,
                 f"token {event.version} of partition {state['partition']} is not newer than"
@@ -36,7 +37,7 @@ class Fences:
             )
         newest = event.version if term is None else max(event.version, term.newest)
         self._terms[state["partition"]] = Term(event.version, newest, here)
-        self._report.elections += 1
+        self._report.elections += told
 
     def released(self, state: dict[str, Any]) -> None:
         term = self._terms.get(state["partition"])

@@ -58,14 +58,17 @@ class FireTimes:
             case _:
                 pass
 
-    def see_first_claim(self, event: StoredEvent, state: dict[str, Any], *, ordered: bool) -> None:
-        """The first event of an occurrence; ``ordered``: a job's event had asked for it."""
+    def see_ordered_claim(
+        self, event: StoredEvent, state: dict[str, Any], *, ordered: bool
+    ) -> None:
+        """The first event of an extra run; ``ordered``: a job's event had asked for it."""
+        if not ordered:
+            self._violate(f"a {state['kind']} was claimed that nobody ordered", _evidence(event))
+
+    def see_first_claim(self, event: StoredEvent, state: dict[str, Any]) -> None:
+        """The first event of an occurrence that the schedule of a job has."""
         self._move_on(event.position)
         here = _evidence(event)
-        if state.get("kind", "schedule") != "schedule":
-            if not ordered:
-                self._violate(f"a {state['kind']} was claimed that nobody ordered", here)
-            return
         job, fire = job_named(state["job_id"]), datetime.fromisoformat(state["fire_time"])
         chain = self._chain(job, event.recorded_at)
         claimed = f"{fire.isoformat()} was claimed of job {job}"

@@ -10,20 +10,25 @@ from uuid import UUID
 from horolog.application.verify.lives import Life
 from horolog.application.verify.ports import IndexedRow, LoggedJob, Snapshot
 from horolog.application.verify.report import Evidence, Report
+from horolog.application.verify.share import WHOLE, Share
 from horolog.domain.ids import occurrence_id
 
 BATCH = 1_000
 
 
-def check_index(snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report) -> None:
+def check_index(
+    snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report, share: Share = WHOLE
+) -> None:
     """Reports every row that is missing, too many, or at another version than the log."""
-    _check_jobs(snapshot, report)
-    _check_occurrences(snapshot, unfinished, report)
+    _check_jobs(snapshot, report, share)
+    _check_occurrences(snapshot, unfinished, report, share)
 
 
-def _check_jobs(snapshot: Snapshot, report: Report) -> None:
+def _check_jobs(snapshot: Snapshot, report: Report, share: Share) -> None:
     right: list[IndexedRow] = []
-    for job, row in _beside(snapshot.jobs(), snapshot.indexed_jobs()):
+    jobs = (job for job in snapshot.jobs() if share.owns(job.id))
+    rows = (row for row in snapshot.indexed_jobs() if share.owns(row.id))
+    for job, row in _beside(jobs, rows):
         if job is not None and job.events != job.version:
             report.violate(
                 1,
@@ -66,9 +71,13 @@ def _check_fire_times(snapshot: Snapshot, rows: list[IndexedRow], report: Report
     rows.clear()
 
 
-def _check_occurrences(snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report) -> None:
+def _check_occurrences(
+    snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report, share: Share
+) -> None:
     seen: set[UUID] = set()
     for row in snapshot.indexed_occurrences():
+        if not share.owns(row.id):
+            continue
         life = unfinished.get(row.id)
         if life is None:
             report.violate(

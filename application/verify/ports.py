@@ -76,6 +76,11 @@ class ScansLog(Protocol):
         """Events with a position above ``after``, in the total order."""
         ...
 
+    def doubles(self, after: int, until: int) -> Sequence[StoredEvent]:
+        """Events with a position above ``after``, up to ``until``, that an earlier one of the same
+        range has too."""
+        ...
+
     def before(self, stream: UUID, position: int) -> Sequence[StoredEvent]:
         """The events of one stream with a position below ``position``, by version."""
         ...

@@ -21,12 +21,10 @@ class Said:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
 
-    @classmethod
-    def by(cls, schedule: str, tzdata: str) -> "Said | None":
+    @staticmethod
+    def by(schedule: str, tzdata: str) -> "Said | None":
         """``schedule`` is the text of the JSON form, as :func:`kept` gives it."""
-        parsed = _parsed(schedule)
-        comparable = tzdata == tzdata_version() or parsed.clock_zone == "UTC"
-        return cls(parsed) if comparable else None
+        return _said(schedule, tzdata)
 
     def has(self, fire: datetime) -> bool:
         """Whether it is a fire time."""
@@ -53,6 +51,12 @@ class Said:
 def kept(schedule: dict[str, Any]) -> str:
     """A schedule's JSON form as it is remembered: a few hundred bytes for each living job."""
     return json.dumps(schedule, sort_keys=True, separators=(",", ":"))
+
+
+@lru_cache(maxsize=16_384)
+def _said(schedule: str, tzdata: str) -> Said | None:
+    parsed = _parsed(schedule)
+    return Said(parsed) if tzdata == tzdata_version() or parsed.clock_zone == "UTC" else None
 
 
 @lru_cache(maxsize=16_384)

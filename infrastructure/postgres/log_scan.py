@@ -15,6 +15,7 @@ import psycopg
 from pydantic_core import from_json
 
 from horolog.application.verify.ports import IndexedRow, LoggedJob, StoredEvent
+from horolog.application.verify.share import WHOLE, Share
 from horolog.domain.log_events import OccurrencesPruned
 from horolog.domain.retry import Retry
 from horolog.infrastructure.postgres.arrays import Uuids
@@ -31,8 +32,29 @@ _PAGE = f"""
          WHERE position > %(after)s ORDER BY position LIMIT %(limit)s)
         UNION ALL
         (SELECT {_COLUMNS} FROM :schema.occurrence_events
-         WHERE position > %(after)s ORDER BY position LIMIT %(limit)s)
+         WHERE position > %(after)s {{share}} ORDER BY position LIMIT %(limit)s)
     ) AS both_tables ORDER BY position LIMIT %(limit)s
+"""
+# What another share does not need of an occurrence that is not its own: all but its first event.
+_SHARE = "AND (version = 1 OR get_byte(uuid_send(stream), 15) %% {of} = {number})"
+# The position indexes of both tables, alone where the pages are all visible.
+_DOUBLES = f"""
+    WITH doubles AS MATERIALIZED (
+        SELECT position FROM (
+            SELECT position FROM :schema.job_events
+            WHERE position > %(after)s AND position <= %(until)s
+            UNION ALL
+            SELECT position FROM :schema.occurrence_events
+            WHERE position > %(after)s AND position <= %(until)s
+        ) AS both_tables GROUP BY position HAVING count(*) > 1 ORDER BY position LIMIT 1000
+    )
+    SELECT e.* FROM doubles d CROSS JOIN LATERAL (
+        SELECT {_COLUMNS} FROM (
+            SELECT {_COLUMNS} FROM :schema.job_events j WHERE j.position = d.position
+            UNION ALL
+            SELECT {_COLUMNS} FROM :schema.occurrence_events o WHERE o.position = d.position
+        ) AS both_tables OFFSET 1
+    ) AS e ORDER BY e.position
 """
 # The primary key of the month's events.
 _BEFORE = f"""
@@ -76,9 +98,11 @@ _INDEX = """
 class PostgresLogScan:
     """As :class:`horolog.application.verify.ports.ScansLog` promises."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, share: Share = WHOLE) -> None:
+        part = _SHARE.format(of=share.of, number=share.number) if share.of > 1 else ""
         self._database = database
-        self._page = database.sql(_PAGE)
+        self._page = database.sql(_PAGE.format(share=part))
+        self._doubles = database.sql(_DOUBLES)
         self._thread = ThreadPoolExecutor(1, "verify-reads")
         self._ahead: tuple[int, int, Future[list[Row]]] | None = None
         self._before = database.sql(_BEFORE)
@@ -99,6 +123,10 @@ class PostgresLogScan:
 
     def _read(self, after: int, limit: int) -> list[Row]:
         return self._database.query(self._page, {"after": after, "limit": limit})
+
+    def doubles(self, after: int, until: int) -> list[StoredEvent]:
+        rows = self._database.query(self._doubles, {"after": after, "until": until})
+        return [StoredEvent(*row) for row in rows]
 
     def before(self, stream: UUID, position: int) -> list[StoredEvent]:
         return [StoredEvent(*row) for row in self._database.query(self._before, (stream, position))]

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +30,11 @@ class SimulatedLogScan:
         events = self._tables.events
         start = bisect_right(events, after, key=lambda event: event.position)
         return [_stored(event) for event in events[start : start + limit]]
+
+    def doubles(self, after: int, until: int) -> list[StoredEvent]:
+        beside = pairwise(self._tables.events)
+        found = [later for one, later in beside if one.position == later.position]
+        return [_stored(event) for event in found if after < event.position <= until]
 
     def before(self, stream: UUID, position: int) -> list[StoredEvent]:
         events = self._tables.streams.get(stream, [])

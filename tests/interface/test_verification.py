@@ -13,8 +13,11 @@ import pytest
 
 from horolog import Every, JobSpec, Once, Retry, Scheduler
 from horolog.application.verify import Report, verify
+from horolog.application.verify.share import Share, merged
 from horolog.domain.ids import occurrence_id, partition_stream
 from horolog.infrastructure.postgres.log_scan import PostgresLogScan
+from horolog.interface.settings import Settings
+from horolog.interface.verification import verify_log
 
 if TYPE_CHECKING:
     from tests.interface.conftest import Stage
@@ -55,9 +58,21 @@ class Forger:
     def check(self) -> Report:
         return verify(PostgresLogScan(self.database), page=7)
 
+    def check_in_shares(self) -> Report:
+        shares = [Share(number, 3) for number in range(3)]
+        return merged(
+            [
+                verify(PostgresLogScan(self.database, share), page=7, share=share, stretch=5)
+                for share in shares
+            ]
+        )
+
     def finds(self, invariant: int, message: str, stream: UUID, version: int) -> None:
         """The check names this violation, with the event that was planted."""
         report = self.check()
+        shared = self.check_in_shares()
+        assert set(shared.violations) == set(report.violations)
+        assert shared.to_dict() | {"violations": []} == report.to_dict() | {"violations": []}
         named = {
             (e.stream, e.version)
             for violation in report.violations
@@ -140,7 +155,9 @@ def test_a_system_that_runs_beside_the_check_is_no_violation(
     job = scheduler.register("report", schedule=Every(60))
     stage.lead(job.partition)
     with ThreadPoolExecutor(1) as thread:
-        checks = thread.submit(lambda: [forger.check() for _ in range(8)])
+        checks = thread.submit(
+            lambda: [forger.check() if n % 2 else forger.check_in_shares() for n in range(8)]
+        )
         while not checks.done():
             stage.succeed(stage.attempt(stage.claim_fire(job.id)))
             scheduler.trigger(job.id)
@@ -148,6 +165,27 @@ def test_a_system_that_runs_beside_the_check_is_no_violation(
         for report in checks.result():
             assert [str(v) for v in report.violations] == []
     assert forger.check().succeeded > 0
+
+
+def test_shares_of_the_check_count_everything_once(
+    scheduler: Scheduler, stage: Stage, forger: Forger
+) -> None:
+    played(scheduler, stage)
+    assert forger.check_in_shares() == forger.check()
+    assert forger.check().ok
+
+
+def test_processes_check_a_log_together_and_say_how_far_they_are(
+    scheduler: Scheduler, stage: Stage, forger: Forger, running: OccurrenceState
+) -> None:
+    forger.event(running.id, 4, "occurrence.succeeded.1", attempt=1)
+    reached: list[int] = []
+    settings = Settings.read(
+        forger.database.url, namespace=forger.database.namespace, environment={}
+    )
+    report = verify_log(settings, shares=2, progress=reached.append)
+    assert set(report.violations) == set(forger.check().violations)
+    assert reached[-1] > 0
 
 
 def test_memory_holds_what_is_unfinished_and_not_the_whole_log(

@@ -8,6 +8,7 @@ was spent on the way back, so no occurrence is claimed before its time.
 
 import asyncio
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Protocol
 
 from horolog.domain.ids import EPOCH
@@ -33,6 +34,7 @@ class DatabaseTime:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._offset_us: float | None = None
+        self._most_us = 0.0
 
     @property
     def known(self) -> bool:
@@ -47,6 +49,8 @@ class DatabaseTime:
         """
         low, high = database_us - received * 1e6, database_us - sent * 1e6
         before = self._offset_us
+        if before is None or not low <= self._most_us <= high:
+            self._most_us = high
         if before is not None and low <= before <= high:
             return 0.0
         self._offset_us = low
@@ -60,6 +64,11 @@ class DatabaseTime:
     def now(self) -> datetime:
         """The same as a datetime in UTC."""
         return instant(self.now_us())
+
+    def now_at_most(self) -> datetime:
+        """Now, by the database's clock, or a moment after: for what must not come too soon."""
+        assert self.known, "the database's clock was not read yet"
+        return instant(ceil(self._most_us + self._clock.monotonic() * 1e6))
 
 
 def instant(microseconds: int) -> datetime:

@@ -128,7 +128,7 @@ class Finishing:
 
     def raised(self, attempt: Attempt, error: BaseException) -> None:
         """The handler raised, and what it raised says what to do."""
-        said = read_error(error, self._classification, self._commit.now())
+        said = read_error(error, self._classification, self._commit.now_at_most())
         if said.snooze_s is not None:
             self.snoozed(attempt, said.snooze_s)
         else:
@@ -163,7 +163,8 @@ class Finishing:
         quotes: bool = True,
     ) -> None:
         """``quotes``: the message may quote the payload, so it is sealed where that is."""
-        ready, now, seconds = attempt.ready, self._commit.now(), self._seconds(attempt)
+        # What is tried again too soon hits a downstream that asked for a pause.
+        ready, now, seconds = attempt.ready, self._commit.now_at_most(), self._seconds(attempt)
         error = storable(error, MAX_ERROR_LENGTH)
         if quotes and attempt.opened is not None:
             error = sealed_text(attempt.opened.seal(ready.occurrence, error))
@@ -189,7 +190,7 @@ class Finishing:
 
     def snoozed(self, attempt: Attempt, seconds: float, reason: str | None = None) -> None:
         """Given back until so many seconds from now, without using up an attempt."""
-        until = self._commit.now() + timedelta(seconds=seconds)
+        until = self._commit.now_at_most() + timedelta(seconds=seconds)
         origin, ran_s = replace(self._origin, reason=reason), self._seconds(attempt)
         self._decide(
             attempt,

@@ -85,6 +85,10 @@ class GroupCommit:
         """Now, by the database's clock. It is known after the first append."""
         return self._time.now()
 
+    def now_at_most(self) -> datetime:
+        """The same, or as much later as the answer of an append may have been on its way."""
+        return self._time.now_at_most()
+
     async def run(self) -> None:
         """Appends what is submitted, until cancelled."""
         try:

@@ -263,9 +263,11 @@ class Model:
             case "paused":
                 # What was due before the pause and had not had its turn is dropped with it.
                 waited = _may_wait(job) or self._troubled
+                held = list(job.held)
+                if job.paused is not None and job.paused <= event.at:
+                    held.append((job.paused, event.at))  # it was changed, and never resumed
                 return any(
-                    (since - CHANGING <= fire or waited) and fire <= until
-                    for since, until in job.held
+                    (since - CHANGING <= fire or waited) and fire <= until for since, until in held
                 )
             case "superseded":
                 # Something stands in for it, or its schedule was replaced.

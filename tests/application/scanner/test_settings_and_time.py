@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.application.scanner.clock import DatabaseTime
+from horolog.application.scanner.clock import DatabaseTime, instant, microseconds
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.domain.errors import InvalidSetting
 
@@ -64,12 +64,14 @@ def test_the_estimate_is_never_ahead_of_the_database(
         clock.at += pause
         if time.known:
             assert time.now_us() <= true_us() + 1
+            assert time.now_at_most() >= instant(int(true_us()) - 1)
         sent = clock.at
         clock.at += round_trip * where
         stamp = int(true_us())
         clock.at += round_trip * (1 - where)
         assert abs(time.observe(sent, clock.at, stamp)) <= 0.2 + 1e-3
         assert true_us() - 0.2e6 - 10 <= time.now_us() <= true_us() + 1
+        assert true_us() - 1 <= microseconds(time.now_at_most()) <= true_us() + 0.2e6 + 10
 
 
 def test_a_step_of_the_databases_clock_is_followed_and_told() -> None:

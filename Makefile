@@ -93,6 +93,10 @@ SECONDS ?= 600
 torture: $(STAMP) ## real processes and servers under random faults; SECONDS=600, SEED=n
 	@$(BIN)/python -m tests.faults.system.torture --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
+.PHONY: overload
+overload: $(STAMP) ## ten times the sustainable rate, and the way back; SECONDS=300
+	@$(BIN)/python -m tests.faults.overload.overload --seconds $(if $(filter file,$(origin SECONDS)),300,$(SECONDS))
+
 upgrade: $(STAMP) ## the release before and this one, side by side over a migration under load
 	@$(BIN)/python -m tests.faults.upgrade.upgrading --seconds $(SECONDS)
 

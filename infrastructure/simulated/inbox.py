@@ -1,7 +1,7 @@
 """Commands given within a transaction, in a simulation: there is none, so they are carried out at
 once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from pydantic_core import from_json, to_json
@@ -16,7 +16,7 @@ from horolog.application.inbox.giving import Giving, Outcome, Question
 def give_at_once(context: Context, requests: FindsTriggers, giving: Giving) -> Outcome:
     """The outcome of the command, which is in the log then. Raises what the command raises."""
     answers: dict[str, Callable[[str], str]] = {
-        "inbox_look": lambda asked: _looked(context, requests, asked),
+        "inbox_look": lambda asked: looked(context, requests, asked),
         "inbox_put": lambda asked: _carried_out(context, requests, asked),
     }
     question: Question = next(giving)
@@ -27,7 +27,10 @@ def give_at_once(context: Context, requests: FindsTriggers, giving: Giving) -> O
         return end.value
 
 
-def _looked(context: Context, requests: FindsTriggers, asked: str) -> str:
+def looked(
+    context: Context, requests: FindsTriggers, asked: str, pending: Sequence[object] = ()
+) -> str:
+    """The answer to ``inbox_look``, where the documents ``pending`` of that job wait."""
     wanted = from_json(asked)
     present = context.states.jobs([UUID(wanted["job_id"])])
     job = next(iter(present.values()), None)
@@ -53,7 +56,7 @@ def _looked(context: Context, requests: FindsTriggers, asked: str) -> str:
             "partitions": context.partitions,
             "job": row,
             "triggered": triggered,
-            "pending": [],
+            "pending": list(pending),
         }
     ).decode()
 

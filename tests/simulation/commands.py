@@ -1,12 +1,15 @@
 """The user of a simulated world: commands over the network, in fibres, at the worst moments."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from tests.simulation.network import Blocking, BlockingLog, BlockingWire, Wire
+from tests.simulation.transactions import draining, give
 from tests.simulation.virtual_time import Process
 
 from horolog.application.commands import (
@@ -21,6 +24,8 @@ from horolog.application.commands import (
 from horolog.application.commands.backfill_request import Backfill
 from horolog.application.commands.context import Context
 from horolog.application.commands.job_spec import JobSpec
+from horolog.application.inbox.commands import Commands
+from horolog.application.inbox.giving import Giver, Giving
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Cron, Every, Once, Schedule
 from horolog.infrastructure.simulated.orders import SimulatedOrders
@@ -53,14 +58,39 @@ class Client(Process):
         context = Context(
             log=BlockingLog(self._world.log, link),
             states=Blocking(self._world.states, link),  # pyright: ignore[reportArgumentType]
-            clock=_Clock(self._world, link),
+            clock=LogClock(self._world, link),
             entropy=self,
             namespace=NAMESPACE,
             partitions=len(tables.partitions),
             actor="user",
         )
+        server = replace(
+            context, log=self._world.log, states=self._world.states, clock=LogClock(self._world)
+        )
+        inbox = self._world.inbox
+        if (fate := action.what.get("given")) is not None:
+            giver = Giver(NAMESPACE, "user", self)
+            given = partial(self._giving, Commands(giver), action)
+            return lambda: give(inbox, server, link, given(), commit=fate == "commit")
+        # What waits of a job is carried out before the next command on it.
+        context = replace(context, settle=draining(inbox, link, context).settle)
         do = getattr(self, f"_{action.kind}")
         return lambda: do(context, link, action.what)
+
+    def _giving(self, commands: Commands, action: "Action") -> Giving:
+        what = action.what
+        match action.kind:
+            case "register":
+                return commands.register(spec_of(what["spec"]))
+            case "update":
+                return commands.update(
+                    self._job(what), payload={"n": what["n"]}, policies={}, expected_version=None,
+                    reason=None,
+                )  # fmt: skip
+            case _:
+                return commands.trigger(
+                    self._job(what), at=None, request_id=what["request_id"], reason=None
+                )
 
     def draw(self, size: int) -> bytes:
         return self._random.randbytes(size)
@@ -150,15 +180,15 @@ class Client(Process):
         )
 
 
-class _Clock:
-    """The log's clock, read over the network."""
+class LogClock:
+    """The log's clock, read over the network where there is one between."""
 
-    def __init__(self, world: "World", link: BlockingWire) -> None:
+    def __init__(self, world: "World", link: BlockingWire | None = None) -> None:
         self._world = world
         self._link = link
 
     def now(self) -> datetime:
-        return self._link(self._world.now)
+        return self._world.now() if self._link is None else self._link(self._world.now)
 
 
 def spec_of(spec: dict[str, Any]) -> JobSpec:

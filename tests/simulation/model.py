@@ -119,6 +119,7 @@ class Model:
         self._check_pauses()
         self._check_requests()
         self._check_publishing()
+        self._check_given()
         return self._found
 
     # Reading.
@@ -138,7 +139,7 @@ class Model:
         if event.kind == "registered":
             spec = self._spec(event.state["key"])
             job = self._jobs[event.stream] = Job(spec)
-            job.eras.append(Era(spec["schedule"], event.at, end))
+            job.eras.append(Era(spec["schedule"], self._given_at(event) or event.at, end))
             job.payloads.append((event.position, 0))
             return
         job = self._jobs[event.stream]
@@ -160,6 +161,13 @@ class Model:
                 job.skipped.append(event)
             case _:
                 pass
+
+    def _given_at(self, event: Event) -> datetime | None:
+        """When a client gave a registration in its transaction: its fire times begin there."""
+        for entry in self._world.inbox.entries:
+            if entry.document["correlation"] == event.state.get("correlation"):
+                return datetime.fromisoformat(entry.document["given_at"])
+        return None
 
     def _read_occurrence(self, event: Event) -> None:
         life = self._lives.get(event.stream)
@@ -525,7 +533,7 @@ class Model:
         for order in self._world.orders:
             if order.answer == "" and order.action.kind != "limit_queue":
                 self._say(f"the order {order.action} was never answered")
-            if order.answer != "done":
+            if order.answer != "done" or "given" in order.action.what:
                 continue
             if order.action.kind == "trigger" and order.result is not None:
                 self._check_trigger(order.result.id)
@@ -566,6 +574,28 @@ class Model:
         for (job, request_id), count in seen.items():
             if count > 1:
                 self._say(f"{request_id} of job {job} ordered {count} runs")
+
+    def _check_given(self) -> None:
+        """A command of a client's transaction is carried out once, if that was committed."""
+        said = Counter(
+            event.state.get("correlation")
+            for event in self._events
+            if event.kind in ("registered", "triggered", "payload_changed")
+        )
+        for entry in self._world.inbox.entries:
+            command, number = entry.document["command"], said[entry.document["correlation"]]
+            fate = f"the {command} of job {entry.job_id} is {entry.fate}"
+            if entry.fate in ("open", "waiting"):
+                self._say(f"{fate} for ever")
+            if number != (entry.fate == "carried out"):
+                self._say(f"{fate}, and the log has it {number} times")
+            if entry.fate == "set aside" and not self._may_be_refused(entry.job_id):
+                self._say(f"{fate}, and nothing stood against it: {entry.error}")
+
+    def _may_be_refused(self, identity: UUID) -> bool:
+        """A job that ended, or never was, takes no commands."""
+        job = self._jobs.get(identity)
+        return job is None or job.cancelled is not None or job.spec["schedule"]["kind"] == "once"
 
     def _check_publishing(self) -> None:
         """Every claim is in the queue soon, if not at once: by its leader or by the next one. Where

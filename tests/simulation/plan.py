@@ -211,6 +211,7 @@ class _Drawing:
             random.choice(kinds)()
         for _ in range(random.randint(0, 12)):
             self._command()
+        self._give()
         bounds: dict[str, Any] = {}
         if random.random() < 0.2:
             bounds["max_messages"] = random.randint(2, 8)
@@ -472,6 +473,25 @@ class _Drawing:
         self._do(self._moment(), "all_away", role, seconds=seconds)
 
     # Commands.
+
+    def _give(self) -> None:
+        """Some plans have a client who gives commands in transactions of its own, and takes some of
+        them back."""
+        self._random, drawn = Random(f"given {self._seed}"), self._random
+        random = self._random
+        for number in range(random.choice((0, 0, 1, 3, 6))):
+            at, job = self._moment(), random.randrange(max(1, self._jobs))
+            what: dict[str, Any] = {"given": random.choice(("commit", "commit", "rollback"))}
+            match random.choice(("register", "trigger", "trigger", "update")):
+                case "register":
+                    self._do(at, "register", what={**what, "spec": self._spec(at)})
+                    self._jobs += 1
+                case "update":
+                    self._do(at, "update", what={**what, "job": job, "n": random.randint(1, 1_000)})
+                case _:
+                    request = f"given-{number}"
+                    self._do(at, "trigger", what={**what, "job": job, "request_id": request})
+        self._random = drawn
 
     def _command(self) -> None:
         random = self._random

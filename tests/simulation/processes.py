@@ -2,18 +2,29 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from tests.simulation.commands import NAMESPACE, LogClock
 from tests.simulation.fibres import Fibre
-from tests.simulation.network import BlockingWire, Wire, WiredLog, WiredReadyQueue
+from tests.simulation.network import (
+    Blocking,
+    BlockingLog,
+    BlockingWire,
+    Wire,
+    WiredLog,
+    WiredReadyQueue,
+)
+from tests.simulation.transactions import DrainsOverWire, draining
 from tests.simulation.virtual_time import Process
 
 from horolog.application.alerting.ports import Seen
 from horolog.application.alerting.rules import AlertRule
+from horolog.application.commands.context import Context
 from horolog.application.decision import Decision
+from horolog.application.inbox.draining import Draining
 from horolog.application.log import Appended, Verdict
 from horolog.application.scanner.assembly import Adapters, assemble
 from horolog.application.scanner.scanner import Scanner
@@ -133,13 +144,6 @@ class NoAlerts:
         self._machine.world.problem(f"{notice} was told by {rule}, which nobody made")
 
 
-class NoInbox:
-    """As :class:`DrainsInbox` promises, where no client gives commands in its transactions."""
-
-    async def drain(self, partitions: Sequence[int]) -> int:
-        return 0
-
-
 class ScannerMachine(Machine):
     """A scanner."""
 
@@ -163,11 +167,25 @@ class ScannerMachine(Machine):
             misses=NoMisses(),
             alerts=NoAlerts(self),
             notices=NoAlerts(self),
-            inbox=NoInbox(),
+            inbox=DrainsOverWire(world, self._draining()),
             clock=self,
         )
         self.scanner = assemble(self.name, adapters, world.plan.scanner_settings)
         await self.scanner.run(self.stop)
+
+    def _draining(self) -> Draining:
+        world, link = self.world, BlockingWire(self.wire("log", "inbox"))
+        states: Any = Blocking(world.states, link)
+        context = Context(
+            log=BlockingLog(world.log, link),
+            states=states,
+            clock=LogClock(world, link),
+            entropy=world.client,
+            namespace=NAMESPACE,
+            partitions=len(world.log.tables.partitions),
+            actor="scanner",
+        )
+        return draining(world.inbox, link, context)
 
 
 class WorkerMachine(Machine):

@@ -19,6 +19,7 @@ from tests.simulation.fibres import Fibre
 from tests.simulation.handlers import handlers_of
 from tests.simulation.plan import COMMANDS, Action, Plan
 from tests.simulation.processes import Machine, ScannerMachine, WorkerMachine
+from tests.simulation.transactions import Inbox
 from tests.simulation.virtual_time import Process, Stuck, VirtualLoop
 from tests.simulation.weather import Weather
 from tests.simulation.witness import Witness
@@ -80,6 +81,7 @@ class World:
         self.states = SimulatedStates(self.log)
         self.stream = SimulatedStream(lambda: self.loop.now, plan.stream_bounds)
         self.witness = Witness(self)
+        self.inbox = Inbox(self)
         self.client = Client(self)
         self.healed_at: datetime | None = None
         self.rested_at: datetime | None = None

@@ -120,6 +120,8 @@ class Model:
         self._check_requests()
         self._check_publishing()
         self._check_given()
+        self._check_deadlines()
+        self._check_alerts()
         return self._found
 
     # Reading.
@@ -592,6 +594,90 @@ class Model:
             if entry.fate == "set aside" and not self._may_be_refused(entry.job_id):
                 self._say(f"{fate}, and nothing stood against it: {entry.error}")
 
+    def _check_deadlines(self) -> None:
+        """What was late is said, once, and nothing else is."""
+        said = Counter[tuple[UUID, str]]()
+        for event in self._events:
+            if self._about[event.position] == "deadline":
+                self._check_miss(event)
+                run = event.state.get("occurrence_id")
+                if run is not None:
+                    said[UUID(run), event.state["deadline"]] += 1
+        soon = timedelta(seconds=80.0 * self._world.plan.tempo) + SLACK
+        for identity, life in self._lives.items():
+            for kind, due, happened in self._deadlines(life):
+                if said[identity, kind] > 1:
+                    self._say(
+                        f"that {identity} missed its {kind} was said {said[identity, kind]} times"
+                    )
+                # Somebody leads and looks, but for scanners that are away or cannot ask.
+                if happened - due > soon and not self._troubled and not said[identity, kind]:
+                    self._say(f"{identity} missed its {kind} at {due}, and nobody said so")
+
+    def _check_miss(self, event: Event) -> None:
+        due, kind = datetime.fromisoformat(event.state["due"]), event.state["deadline"]
+        if due > event.at:
+            self._say(f"a {kind} deadline was missed at {due}, which was later than {event.at}")
+        life = self._lives.get(UUID(event.state["occurrence_id"]))
+        if life is None or any(e.kind == "replayed" for e in life.events):
+            return  # never claimed: skipped, or cancelled with its job
+        for other, at, happened in self._deadlines(life):
+            if other == kind and happened <= due:
+                self._say(f"{event.stream} missed no {kind} deadline: {at} was kept at {happened}")
+
+    def _deadlines(self, life: Life) -> list[tuple[str, datetime, datetime]]:
+        """Each deadline of a run, when it was, and when what it asks for happened."""
+        job = self._jobs.get(life.job)
+        if job is None or life.kind == "backfill":
+            return []
+        found: list[tuple[str, datetime, datetime]] = []
+        for kind, field_, kinds in (
+            ("start", "start_within", ENDS | {"attempted"}),
+            ("finish", "finish_within", ENDS),
+        ):
+            within_s = job.spec["policies"].get(field_)
+            happened = next((e.at for e in life.events if e.kind in kinds), None)
+            if within_s is not None and happened is not None:
+                found.append((kind, life.fire + timedelta(seconds=within_s), happened))
+        return found
+
+    def _check_alerts(self) -> None:
+        """Raised and resolved in turn, told once where nothing broke, and true in the end."""
+        world, tempo = self._world, self._world.plan.tempo
+        open_: dict[UUID, bool] = {}
+        for event in self._events:
+            if self._about[event.position] == "alert" and event.kind in _NOTICES:
+                wanted = event.kind != "raised"
+                if open_.get(event.stream, False) is not wanted:
+                    self._say(f"alert {event.stream} was {event.kind} and is open: {not wanted}")
+                open_[event.stream] = event.kind != "resolved"
+                old = world.now() - event.at > timedelta(seconds=40.0 * tempo)
+                told = world.watchfulness.told[f"{event.stream}:{event.version}"]
+                if told > 1 and not self._troubled and not self._killed():
+                    self._say(f"notice {event.version} of {event.stream} was told {told} times")
+                last = all(
+                    e.version <= event.version or e.kind not in _NOTICES
+                    for e in self._events
+                    if e.stream == event.stream
+                )
+                if old and last and not told:
+                    self._say(f"notice {event.version} of {event.stream} was never told")
+        rule = world.watchfulness.rule
+        for state in world.watchfulness.alerts():
+            if state.condition == "dead_letter_depth":
+                holds = len(world.log.tables.dead_letters) >= (rule.dead_letters or 0)
+                if state.is_open is not holds:
+                    self._say(
+                        f"the alert on dead letters is open: {state.is_open}, and not {holds}"
+                    )
+
+    def _killed(self) -> bool:
+        """Whether a scanner ended in the middle of something."""
+        return any(
+            name.startswith("scanner") and machine.troubled_at
+            for name, machine in self._world.lives.items()
+        )
+
     def _may_be_refused(self, identity: UUID) -> bool:
         """A job that ended, or never was, takes no commands."""
         job = self._jobs.get(identity)
@@ -676,6 +762,8 @@ _QUEUE_TROUBLES = frozenset(
 
 
 SLACK = timedelta(seconds=0.5)
+
+_NOTICES = frozenset({"raised", "repeated", "resolved"})
 
 
 def _same(ordered: dict[str, Any], stated: dict[str, Any]) -> bool:

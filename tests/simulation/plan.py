@@ -290,6 +290,11 @@ class _Drawing:
         if random.random() < 0.1:
             policies["rate_limit"] = random.choice((0.05, 1.0))
         policies["catch_up_window"] = min(policies["catch_up_window"], 300 * 86_400.0)
+        # Drawn apart: who watches changes nothing of what there is to see.
+        watching = Random(f"deadlines {self._seed} {self._jobs}")
+        for deadline in ("start_within", "finish_within"):
+            if watching.random() < 0.3:
+                policies[deadline] = watching.choice((1.0, 10.0, 60.0)) * tempo
         return {
             "name": random.choice(NAMES) if random.random() < 0.97 else "nobodys",
             "key": f"job-{self._jobs}",

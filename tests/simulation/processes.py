@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -19,20 +19,17 @@ from tests.simulation.network import (
 )
 from tests.simulation.transactions import DrainsOverWire, draining
 from tests.simulation.virtual_time import Process
+from tests.simulation.watchfulness import WiredAlerts, WiredMisses
 
-from horolog.application.alerting.ports import Seen
-from horolog.application.alerting.rules import AlertRule
 from horolog.application.commands.context import Context
 from horolog.application.decision import Decision
 from horolog.application.inbox.draining import Draining
 from horolog.application.log import Appended, Verdict
 from horolog.application.scanner.assembly import Adapters, assemble
 from horolog.application.scanner.scanner import Scanner
-from horolog.application.scanner.watching import Miss
 from horolog.application.worker.held import Word
 from horolog.application.worker.transactions import CommitUnknown
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
-from horolog.domain.alert_events import AlertWay
 from horolog.domain.errors import QueueUnavailable, StoreUnavailable
 from horolog.domain.occurrence import OccurrenceState
 from horolog.infrastructure.simulated.attempt_leases import (
@@ -124,26 +121,6 @@ class News:
             world.weather.calmed.remove(calmed)
 
 
-class NoMisses:
-    """As :class:`ReadsMisses` promises, of jobs without deadlines."""
-
-    async def missed(self, after: Any, limit: int) -> list[Miss]:
-        return []
-
-
-class NoAlerts:
-    """As :class:`SeesAlerts` and :class:`DeliversNotices` promise, where nobody made a rule."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-
-    async def seen(self) -> Seen:
-        return Seen(self._machine.world.now())
-
-    async def deliver(self, rule: AlertRule, way: AlertWay, notice: Mapping[str, Any]) -> None:
-        self._machine.world.problem(f"{notice} was told by {rule}, which nobody made")
-
-
 class ScannerMachine(Machine):
     """A scanner."""
 
@@ -156,6 +133,7 @@ class ScannerMachine(Machine):
             return SimulatedScannerIndex(world.log, world.states, self.wire("log", use))
 
         leases = self.wire("log", "leases")
+        alerts = WiredAlerts(world.watchfulness, self.wire("log", "alerts"))
         adapters = Adapters(
             log=WiredLog(world.log, self.wire("log", "claims"), news_horizon_s=0.0),
             elections=WiredLog(world.log, leases, news_horizon_s=0.0),
@@ -164,13 +142,15 @@ class ScannerMachine(Machine):
             leases=SimulatedLeases(world.log, leases),
             queue=WiredReadyQueue(self.wire("queue", "queue")),
             news=News(self, "due"),
-            misses=NoMisses(),
-            alerts=NoAlerts(self),
-            notices=NoAlerts(self),
+            misses=WiredMisses(world.watchfulness, self.wire("log", "misses")),
+            alerts=alerts,
+            notices=alerts,
             inbox=DrainsOverWire(world, self._draining()),
             clock=self,
         )
-        self.scanner = assemble(self.name, adapters, world.plan.scanner_settings)
+        self.scanner = assemble(
+            self.name, adapters, world.plan.scanner_settings, namespace=NAMESPACE
+        )
         await self.scanner.run(self.stop)
 
     def _draining(self) -> Draining:

@@ -21,6 +21,7 @@ from tests.simulation.plan import COMMANDS, Action, Plan
 from tests.simulation.processes import Machine, ScannerMachine, WorkerMachine
 from tests.simulation.transactions import Inbox
 from tests.simulation.virtual_time import Process, Stuck, VirtualLoop
+from tests.simulation.watchfulness import Watchfulness
 from tests.simulation.weather import Weather
 from tests.simulation.witness import Witness
 
@@ -82,6 +83,7 @@ class World:
         self.stream = SimulatedStream(lambda: self.loop.now, plan.stream_bounds)
         self.witness = Witness(self)
         self.inbox = Inbox(self)
+        self.watchfulness = Watchfulness(self)
         self.client = Client(self)
         self.healed_at: datetime | None = None
         self.rested_at: datetime | None = None

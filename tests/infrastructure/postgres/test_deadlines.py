@@ -1,0 +1,32 @@
+"""What the database calls a missed deadline."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from horolog import Once, Scheduler
+from horolog.domain.ids import occurrence_id
+from horolog.infrastructure.postgres.database import Database
+
+
+@pytest.mark.parametrize(("state", "late"), [("dead", True), ("discarded", False)])
+def test_a_dead_letter_that_is_discarded_later_does_not_make_its_run_late(
+    database: Database, state: str, late: bool
+) -> None:
+    fire = datetime.now(UTC) - timedelta(hours=1)
+    with Scheduler(database.url, namespace=database.namespace) as scheduler:
+        far = Once(datetime.now(UTC) + timedelta(days=1))
+        job = scheduler.register("bill", schedule=far, finish_within=60)
+    run = occurrence_id(job.id, fire)
+    database.query(
+        database.sql(
+            "INSERT INTO :schema.executions VALUES"
+            " (clock_timestamp(), %s, %s, %s, 3, 1, 1, 0, %s, 'schedule')"
+        ),
+        (fire, run, job.id, state),
+    )
+    missed: list[tuple[UUID]] = database.query(
+        database.sql("SELECT occurrence_id FROM :schema.deadlines_missed('1970-01-01Z', 10)")
+    )
+    assert missed == ([(run,)] if late else [])

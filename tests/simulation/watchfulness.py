@@ -1,0 +1,163 @@
+"""Deadlines and alerts in a simulated world: what scanners look at, and who is told.
+
+What is seen is what the database's functions see (migrations/0007 and 0009), counted from the rows
+in memory. Who is told takes some notices and refuses others, and remembers all.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from random import Random
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from pydantic_core import from_json
+from tests.simulation.network import Wire
+
+from horolog.application.alerting.ports import Letters, NotDelivered, Seen
+from horolog.application.alerting.rules import AlertRule, streams_of
+from horolog.application.scanner.watching import Miss
+from horolog.domain.alert import AlertState, evolve
+from horolog.domain.alert_events import AlertWay
+from horolog.domain.event import read_event
+from horolog.domain.log_events import DeadlineKind
+from horolog.infrastructure.simulated.tables import StoredEvent
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+OWNER = "simulated"
+NAMESPACE = "simulated"
+REFUSED = 0.2
+"""How many of the notices whoever is told does not take."""
+
+
+@dataclass
+class Watchfulness:
+    """What may be seen at the server, and what was told."""
+
+    world: "World"
+    told: Counter[str] = field(default_factory=Counter[str])
+    """Notices that were taken, by their ids."""
+    _deadlines: dict[str, tuple[float | None, float | None]] = field(
+        default_factory=dict[str, tuple[float | None, float | None]]
+    )
+
+    @cached_property
+    def rule(self) -> AlertRule:
+        tempo = self.world.plan.tempo
+        return AlertRule(
+            owner=OWNER,
+            dead_letters=1 + self.world.plan.seed % 3,
+            deadlines=True,
+            repeat=600.0 * tempo,
+            webhook="http://nowhere",
+        )
+
+    def missed(self, after: datetime, limit: int) -> list[Miss]:
+        now = self.world.now()
+        found = [miss for miss in self._misses(now) if after < miss.due <= now]
+        found.sort(key=lambda miss: (miss.due, miss.job_id, miss.deadline))
+        return found[:limit]
+
+    def seen(self) -> Seen:
+        tables, now = self.world.log.tables, self.world.now()
+        letters = [self._ended(identity).recorded_at for identity in tables.dead_letters]
+        late = sum(1 for miss in self._misses(now) if miss.due <= now) or sum(
+            now - event.recorded_at < timedelta(seconds=60)
+            for event in tables.events
+            if event.topic == "deadline.missed.1"
+        )
+        return Seen(
+            now=now,
+            partitions=len(tables.partitions),
+            rules=[self.rule],
+            letters=[Letters(OWNER, len(letters), min(letters))] if letters else [],
+            late={OWNER: late} if late else {},
+            alerts={state.stream: state for state in self.alerts()},
+        )
+
+    def alerts(self) -> Iterator[AlertState]:
+        for stream in streams_of(NAMESPACE, OWNER):
+            state: AlertState | None = None
+            for stored in self.world.log.tables.streams.get(stream, []):
+                event: Any = read_event(stored.topic, stored.state)
+                if stored.topic.startswith("alert."):
+                    before = state or AlertState(stream, event.condition, OWNER)
+                    state = evolve(before, stored.version, stored.recorded_at, event)
+            if state is not None:
+                yield state
+
+    def _misses(self, now: datetime) -> Iterator[Miss]:
+        tables = self.world.log.tables
+        for row in tables.next_runs.values():
+            run = row.run
+            start_s, finish_s = self._of(run.job_id)
+            if run.kind == "backfill":
+                continue
+            identity = None if run.kind == "job" else run.id
+            waits = run.attempt == 0 or (run.attempt == 1 and run.state == "claimed")
+            if start_s is not None and waits:
+                yield self._miss("start", run.job_id, identity, run.fire_time, start_s)
+            if finish_s is not None:
+                yield self._miss("finish", run.job_id, identity, run.fire_time, finish_s)
+        lately = timedelta(seconds=60.0 * self.world.plan.tempo)
+        for one in tables.executions.values():
+            _, finish_s = self._of(one.job_id)
+            if finish_s is None or one.kind == "backfill" or one.state == "discarded":
+                continue
+            ended = self._ended(one.id).recorded_at
+            if ended > one.fire_time + timedelta(seconds=finish_s) and ended > now - lately:
+                yield self._miss("finish", one.job_id, one.id, one.fire_time, finish_s)
+
+    def _miss(
+        self, kind: DeadlineKind, job: UUID, run: UUID | None, fire: datetime, within_s: float
+    ) -> Miss:
+        name = self.world.log.tables.jobs[job].name
+        return Miss(kind, job, name, OWNER, fire + timedelta(seconds=within_s), run, fire)
+
+    def _of(self, job: UUID) -> tuple[float | None, float | None]:
+        definition = self.world.log.tables.jobs[job].definition
+        known = self._deadlines.get(definition)
+        if known is None:
+            stated = from_json(definition)
+            known = stated.get("start_within"), stated.get("finish_within")
+            self._deadlines[definition] = known
+        return known
+
+    def _ended(self, identity: UUID) -> StoredEvent:
+        return self.world.log.tables.streams[identity][-1]
+
+
+class WiredMisses:
+    """As :class:`horolog.application.scanner.watching.ReadsMisses` promises."""
+
+    def __init__(self, watchfulness: Watchfulness, wire: Wire) -> None:
+        self._watchfulness = watchfulness
+        self._wire = wire
+
+    async def missed(self, after: datetime, limit: int) -> list[Miss]:
+        return await self._wire(lambda: self._watchfulness.missed(after, limit))
+
+
+class WiredAlerts:
+    """As :class:`SeesAlerts` and :class:`DeliversNotices` promise."""
+
+    def __init__(self, watchfulness: Watchfulness, wire: Wire) -> None:
+        self._watchfulness = watchfulness
+        self._wire = wire
+        self._random = Random(f"notices {wire.process.name} {wire.world.plan.seed}")
+
+    async def seen(self) -> Seen:
+        return await self._wire(self._watchfulness.seen)
+
+    async def deliver(self, rule: AlertRule, way: AlertWay, notice: Mapping[str, Any]) -> None:
+        del rule, way
+        if self._random.random() < REFUSED:
+            raise NotDelivered("nobody is there")
+        # It is told at once; that it was told becomes known a moment later, or never.
+        self._watchfulness.told[notice["id"]] += 1
+        await asyncio.sleep(self._wire.delay_s())

@@ -99,6 +99,7 @@ class Model:
         self._about = {e.position: e.topic.split(".")[0] for e in world.log.tables.events}
         self._jobs: dict[UUID, Job] = {}
         self._lives: dict[UUID, Life] = {}
+        self._changes: dict[UUID, list[Event]] = defaultdict(list)
         lease_s = world.plan.worker_settings.lease_s
         self._away_for_long = any(
             (a.kind.startswith(("log_", "slow_log")) and a.seconds > lease_s / 4)
@@ -151,6 +152,7 @@ class Model:
                 job.eras.append(Era(self._ordered_schedule(event), event.at, end))
             case "payload_changed":
                 job.payloads.append((event.position, event.state["payload"]["n"]))
+                self._changes[event.stream].append(event)
             case "paused":
                 job.paused = event.at
             case "resumed" if job.paused is not None:
@@ -345,6 +347,7 @@ class Model:
         for execution in seen:
             if execution.attempt not in attempts:
                 self._say(f"attempt {execution.attempt} of {identity} ran, and the log has none")
+                continue
             self._check_payload(life, execution)
         for event in life.events:
             self._check_outcome(identity, event, seen)
@@ -375,6 +378,33 @@ class Model:
                 f"attempt {execution.attempt} of {execution.occurrence} ran with"
                 f" {execution.payload}, where its claim has n={n}"
             )
+        begun = next(
+            e
+            for e in life.events
+            if e.kind == "attempted" and e.state["attempt"] == execution.attempt
+        )
+        # Who was told that the job is changed sees it begin as it was no more.
+        mine = max(p for p, one in job.payloads if one == n and p < last.position)
+        for position, told in self._told_of_updates(life.job):
+            if told < begun.at and mine < position:
+                self._say(
+                    f"attempt {execution.attempt} of {execution.occurrence} began at {begun.at}"
+                    f" with n={n}, though the job was changed, which was told at {told}"
+                )
+
+    def _told_of_updates(self, identity: UUID) -> list[tuple[int, datetime]]:
+        """Where in the log payloads were changed, and when whoever did it was told."""
+        return [
+            (event.position, order.ended)
+            for order in self._world.orders
+            if order.action.kind == "update"
+            and order.answer == "done"
+            and "given" not in order.action.what
+            and order.ended is not None
+            for event in self._changes.get(identity, ())
+            if event.state["payload"]["n"] == order.action.what["n"]
+            and order.began <= event.at <= order.ended
+        ]
 
     def _check_outcome(self, identity: UUID, event: Event, seen: Any) -> None:
         attempt = event.state.get("attempt")

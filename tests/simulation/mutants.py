@@ -402,7 +402,7 @@ def _(stack: ExitStack) -> None:
     everywhere(stack, right, early)
 
 
-@mutant("the runs of a cancelled job go on")
+@mutant("the runs of a cancelled job go on", "changes")
 def _(stack: ExitStack) -> None:
     everywhere(stack, changing.cancel, _cancels_the_job_alone)
 
@@ -412,7 +412,7 @@ def _cancels_the_job_alone(context: Any, job_id: Any, **kwargs: Any) -> Any:
     return changing.change(context, job_id, lambda state: job.decide_cancel(state, origin=origin))
 
 
-@mutant("an update leaves claims with the payload before it")
+@mutant("an update leaves claims with the payload before it", "changes")
 def _(stack: ExitStack) -> None:
     def none(context: Any) -> DecideOccurrence:
         return lambda state: []
@@ -420,7 +420,7 @@ def _(stack: ExitStack) -> None:
     everywhere(stack, changing.recalled, none)
 
 
-@mutant("a resumed job runs what the pause held back")
+@mutant("a resumed job runs what the pause held back", "changes")
 def _(stack: ExitStack) -> None:
     stack.enter_context(patch.object(job, "skipped_until", gives(None)))
 

@@ -37,6 +37,7 @@ FOCUSES = (
     ("old leaders", 0.28),
     ("old workers", 0.36),
     ("the queue", 0.45),
+    ("changes", 0.52),
 )
 """How many of the plans have trouble with one thing alone; the others have all of it."""
 
@@ -349,12 +350,32 @@ class _Drawing:
                 return [self._freeze_worker]
             case "the queue":
                 return [self._queue_harm, self._loss]
+            case "changes":
+                # Claims wait for a while before anybody begins them.
+                seconds = self._units
+                self._do(0.0, "slow_log", "worker", seconds=seconds, amount=0.5 * self._tempo)
+                return [self._change]
             case _:
                 return [
                     self._crash, self._crash, self._freeze, self._freeze, self._stop, self._loss,
                     self._loss, self._loss, self._outage, self._outage, self._slowness,
                     self._queue_harm, self._queue_harm, self._full, self._clock, self._all_away,
                 ]  # fmt: skip
+
+    def _change(self) -> None:
+        """Of a job that has just been claimed, and has not begun."""
+        random = self._random
+        at = self._moment() if not self._moments else random.choice(self._moments)
+        kind = random.choice(("update", "update", "update", "cancel", "pause", "reschedule"))
+        what: dict[str, Any] = {"job": random.randrange(max(1, self._jobs))}
+        if kind == "update":
+            what["n"] = random.randint(1, 1_000)
+        if kind == "reschedule":
+            what["schedule"] = self._schedule(at)
+        if kind == "pause":
+            back = at + random.uniform(1.0, 60.0)
+            self._do(back, "resume", what={**what, "catch_up": False})
+        self._do(at + random.uniform(0.0, 1.5), kind, what=what)
 
     def _crash_leader(self) -> None:
         after = self._random.choice((0.0, 0.0, 30.0)) * self._random.random()

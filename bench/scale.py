@@ -1,6 +1,6 @@
 """`make bench-scale`: what stays flat as a namespace grows, and what does not.
 
-    python bench/scale.py [--only CURVE,…] [--long] [--occurrences N] [--json FILE]
+    python bench/scale.py [--only CURVE,… [--sizes N,…]] [--long] [--occurrences N] [--json FILE]
 
 Four curves, each point of them a fresh namespace on servers with production durability: the whole
 path (one scanner and one worker process, 5,000 occurrences due at one instant), CPU microseconds of
@@ -154,6 +154,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--only", default="future,log,workers,partitions")
+    parser.add_argument("--sizes", help="of the one curve that --only names, such as 0,500000")
     parser.add_argument("--long", action="store_true", help="with the greatest sizes (an hour)")
     parser.add_argument("--occurrences", type=int, default=5_000)
     parser.add_argument("--json", type=Path)
@@ -167,6 +168,10 @@ def main() -> int:
     chosen = given.only.split(",")
     if unknown := set(chosen) - set(sizes):
         parser.error(f"no curve is called {', '.join(sorted(unknown))}")
+    if given.sizes is not None:
+        if len(chosen) != 1:
+            parser.error("--sizes are those of one curve: name it with --only")
+        sizes[chosen[0]] = [int(size) for size in given.sizes.split(",")]
     points: list[Point] = []
     with tempfile.TemporaryDirectory(prefix="horolog-bench-") as directory:
         servers = EmbeddedServers(Path(directory) / "home")

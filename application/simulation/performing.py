@@ -43,7 +43,7 @@ class Commit:
 
     def __init__(self, log: AppendsToLog, now: Callable[[], datetime]) -> None:
         self._log = log
-        self.now = now
+        self.now_at_most = now
 
     def submit(self, decision: Decision, settled: Settled) -> None:
         settled(self._log.append([decision]).verdicts[0])

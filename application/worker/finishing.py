@@ -53,8 +53,8 @@ class Commits(Protocol):
         """Appends the decision soon; ``settled`` is told what became of it."""
         ...
 
-    def now(self) -> datetime:
-        """Now, by the log's clock."""
+    def now_at_most(self) -> datetime:
+        """Now, by the log's clock, or a moment after: never before."""
         ...
 
 

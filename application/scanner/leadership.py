@@ -11,6 +11,7 @@ for occurrences to fire once: that is the fence's part. It has to be right for t
 """
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,11 +22,15 @@ from horolog.application.scanner.clock import Clock, DatabaseTime
 from horolog.application.scanner.settings import ScannerSettings
 from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.territory import Term, Territory
+from horolog.domain.errors import StoreUnavailable
 from horolog.domain.origin import Origin
 from horolog.domain.partition import PartitionState, decide_election, decide_release, fair_share
 
 TRUSTED_PART = 0.9
 """How much of its lease a leader trusts itself."""
+
+CLOCK_READINGS = 3
+"""How often the store's clock is read where it is not known well; the best of them counts."""
 
 _AFTER_S = 0.02
 """Looks this much after the end of a lease, not an instant before it."""
@@ -71,6 +76,10 @@ class KeepsLeases(Protocol):
 
     async def leave(self, instance: str) -> None:
         """The instance is no longer counted among the living."""
+        ...
+
+    async def now_us(self) -> int:
+        """The store's clock, read with as little before and after it as there can be."""
         ...
 
 
@@ -140,11 +149,23 @@ class Leadership:
         view = await self._leases.renew(
             self._territory.instance, tokens, lease_s=self._settings.lease_s, details=self._details
         )
+        was_known = self._time.known
         moved_s = self._time.observe(sent, self._clock.monotonic(), view.now_us)
         self._signals.emit("clock_stepped", int(abs(moved_s) > 1))
+        if moved_s or not was_known:
+            await self._read_clock()
         self._signals.emit("renewed")
         self.renewed_at = sent
         return view, self._trusted_until(sent)
+
+    async def _read_clock(self) -> None:
+        """The time more exactly than a renewal tells it, which commits after it has looked: the
+        estimate is behind by all that comes after the look. It stays while renewals agree."""
+        for _ in range(CLOCK_READINGS):
+            with suppress(StoreUnavailable):
+                sent = self._clock.monotonic()
+                now_us = await self._leases.now_us()
+                self._time.observe(sent, self._clock.monotonic(), now_us)
 
     def _trusted_until(self, sent: float) -> float:
         """A tenth of the lease is left for the difference in speed of two clocks, and for the way

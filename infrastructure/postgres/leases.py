@@ -26,6 +26,7 @@ _RENEW = """
         %(instance)s, %(role)s, %(lease_s)s, %(details)s, %(partitions)b, %(tokens)b
     ) r
 """
+_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _LEAVE = "SELECT :schema.leave(%s)"
 # The primary key of partitions; row locks, none waited for.
 _MARK = "SELECT :schema.mark_published(%s, %b, %b, %b)"
@@ -41,6 +42,7 @@ class PostgresLeases:
         self._schema = known_schema()
         self._renew = database.sql(_RENEW)
         self._leave = database.sql(_LEAVE)
+        self._now = database.sql(_NOW)
         self._mark = database.sql(_MARK)
 
     async def renew(
@@ -73,6 +75,9 @@ class PostgresLeases:
 
     async def leave(self, instance: str) -> None:
         await self._thread.call(self._database.query, self._leave, (instance,))
+
+    async def now_us(self) -> int:
+        return (await self._thread.call(self._database.query, self._now))[0][0]
 
     async def mark_published(
         self, instance: str, tokens: Mapping[int, int], positions: Mapping[int, int]

@@ -37,6 +37,9 @@ class SimulatedLeases:
 
         await self._link(leave)
 
+    async def now_us(self) -> int:
+        return await self._link(lambda: microseconds(self._log.now()))
+
     async def mark_published(
         self, instance: str, tokens: Mapping[int, int], positions: Mapping[int, int]
     ) -> None:

@@ -46,6 +46,13 @@ async def test_a_renewal_shows_the_living_and_every_partition(store: Store) -> N
     assert abs(store.now() - instant(view.now_us)) < timedelta(seconds=5)
 
 
+async def test_the_clock_alone_is_the_clock_of_the_renewals(store: Store) -> None:
+    before = (await renew(store, "a")).now_us
+    between = await store.leases.now_us()
+    store.later()
+    assert before <= between <= (await renew(store, "a")).now_us
+
+
 async def test_an_election_makes_a_lease_that_keeps_others_out(store: Store) -> None:
     lease = (await renew(store, "a")).leases[0]
     assert elect(store, "a", lease) == "accepted"

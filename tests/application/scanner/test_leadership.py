@@ -42,6 +42,7 @@ class Store:
         self.seen: dict[str, float] = {}
         self.elections: list[tuple[int, str, int]] = []
         self.away = False
+        self.commits_s = 0.0
 
     async def renew(
         self,
@@ -69,7 +70,11 @@ class Store:
             for number, state in self.states.items()
             if state.instance not in (None, instance) and self.until[number] >= now
         ]
+        self.clock.at += self.commits_s
         return View(int(now * 1e6), alive, leases, min(others, default=None))
+
+    async def now_us(self) -> int:
+        return int(self.clock.at * 1e6)
 
     async def leave(self, instance: str) -> None:
         del self.seen[instance]
@@ -106,12 +111,13 @@ class Instance:
     def __init__(self, name: str, store: Store, clock: HandClock) -> None:
         self.territory = Territory(name)
         self.signals = Signals()
+        self.time = DatabaseTime(clock)
         self.leadership = Leadership(
             self.territory,
             leases=store,
             log=store,
             clock=clock,
-            time=DatabaseTime(clock),
+            time=self.time,
             settings=SETTINGS,
             signals=self.signals,
             details={},
@@ -189,6 +195,16 @@ async def test_a_dead_leader_is_succeeded_after_its_lease_under_a_newer_token(
         before = tokens[number]
         assert before is not None
         assert token > before
+
+
+async def test_the_time_is_not_behind_by_what_a_renewal_takes_to_commit(clock: HandClock) -> None:
+    store = Store(clock, 8)
+    store.commits_s = 0.004
+    one = Instance("one", store, clock)
+    for _ in range(3):
+        await one.leadership.step()
+        assert one.time.now_us() == int(clock.at * 1e6)
+    assert one.signals.counts["clock_stepped"] == 0
 
 
 async def test_trust_ends_before_the_lease_does(clock: HandClock) -> None:

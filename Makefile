@@ -22,6 +22,41 @@ $(STAMP): pyproject.toml
 	fi
 	@touch $(STAMP)
 
+.PHONY: locked
+locked: ## .venv with what requirements/ci.txt pins, each file checked by its hash; CI does this first
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  --only-binary :all: -r requirements/ci.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation -e .
+	@touch $(STAMP)
+
+LOCK = uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header $(if $(UPGRADE),--upgrade)
+.PHONY: lock
+lock: ## pin what CI, a release and the tools for it use (needs uv); UPGRADE=1 for the newest
+	@$(LOCK) pyproject.toml requirements/build.in --extra embedded --extra speed --extra web \
+	  --group dev -o requirements/ci.txt
+	@$(LOCK) pyproject.toml --all-extras -o requirements/runtime.txt
+	@$(LOCK) requirements/release.in -o requirements/release.txt
+
+RELEASE := .release-tools
+$(RELEASE)/.ready: requirements/release.txt
+	@$(PYTHON) -m venv $(RELEASE)
+	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  -r requirements/release.txt
+	@touch $@
+
+.PHONY: audit
+audit: $(RELEASE)/.ready ## known weaknesses of what is pinned (pip-audit; asks PyPI's advisories)
+	@$(RELEASE)/bin/pip-audit --strict --disable-pip --require-hashes -r requirements/runtime.txt
+	@$(RELEASE)/bin/pip-audit --strict --disable-pip --require-hashes -r requirements/ci.txt
+
+.PHONY: sbom
+sbom: $(RELEASE)/.ready ## dist/horolog.cdx.json: what a release consists of (CycloneDX)
+	@mkdir -p dist
+	@$(RELEASE)/bin/cyclonedx-py requirements requirements/runtime.txt --pyproject pyproject.toml \
+	  --mc-type library --output-reproducible --of JSON -o dist/horolog.cdx.json
+
 demo: $(STAMP) ## watch jobs being registered, claimed, published, attempted and finished
 	@$(BIN)/horolog demo
 

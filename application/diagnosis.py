@@ -68,6 +68,11 @@ def _store(store: StoreHealth) -> Iterator[Finding]:
             f"this machine's clock is {abs(store.clock_offset_s):.1f} s {side} the database's",
             "synchronise both by NTP; fire times follow the database's clock",
         )
+    for lack in store.lacking_grants:
+        yield Finding(
+            f"a role has not what its processes need: {lack}",
+            "run horolog roles --apply as the owner of the schema",
+        )
     for letters in store.dead_letters:
         owner = f"of {letters.owner}" if letters.owner else "without an owner"
         option = f" --owner {quote(letters.owner)}" if letters.owner else ""

@@ -122,6 +122,8 @@ class StoreHealth:
     inbox_waiting: int = 0
     inbox_oldest_s: float = 0.0
     inbox_refused: int = 0
+    lacking_grants: list[str] = field(default_factory=list[str])
+    """What the roles of `horolog roles` should have and do not."""
 
     def alive(self, role: str) -> list[Instance]:
         return [one for one in self.instances if one.alive and one.role == role]

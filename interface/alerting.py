@@ -36,7 +36,7 @@ def try_rule(rule: AlertRule, settings: Settings) -> list[Trial]:
 
 
 async def _try(rule: AlertRule, settings: Settings) -> list[Trial]:
-    subjects = NatsSubjects(_nats_url(settings) if rule.nats else None)
+    subjects = NatsSubjects(_nats_url(settings) if rule.nats else None, settings.namespace)
     delivering = Delivering(subjects, timeout_s=TIMEOUT_S, environment=environment_of_commands())
     trials: list[Trial] = []
     try:

@@ -34,12 +34,15 @@ async def connect(
     request_timeout_s: float = 5.0,
     silence_s: float = 30.0,
     reconnected: Callable[[], Awaitable[None]] | None = None,
+    inbox: str = "_INBOX",
 ) -> tuple[Client, JetStreamContext]:
     """A connected client and its JetStream, seen to answer.
 
     ``url`` is one URL, or several separated by commas; its options are those of
     :mod:`horolog.infrastructure.nats.url_options`. A server that is silent for ``silence_s`` is
-    taken for gone. ``reconnected`` is called after the connection was lost and made again. Raises
+    taken for gone. ``reconnected`` is called after the connection was lost and made again.
+    ``inbox`` is what the subjects of answers to us begin with
+    (:mod:`horolog.infrastructure.nats.permissions`). Raises
     ``InvalidSetting`` for a URL that cannot be one, and ``QueueUnavailable`` where no server can be
     reached, lets us in and has JetStream.
     """
@@ -61,7 +64,9 @@ async def connect(
             await client.connect(
                 servers=servers,
                 tls=stated.tls,
+                **stated.credentials,
                 name=name,
+                inbox_prefix=inbox,
                 error_cb=note,
                 reconnected_cb=on_reconnect,
                 connect_timeout=connect_timeout_s,  # pyright: ignore[reportArgumentType] - seconds

@@ -6,6 +6,7 @@ from nats.js.errors import NotFoundError
 
 from horolog.application.health import QueueDepth, QueueHealth
 from horolog.infrastructure.nats.connection import connect, disconnect, translated
+from horolog.infrastructure.nats.permissions import inbox
 
 
 class NatsHealth:
@@ -14,9 +15,10 @@ class NatsHealth:
     def __init__(self, url: str, namespace: str) -> None:
         self._url = url
         self._stream = f"{namespace}_ready"
+        self._inbox = inbox(namespace, "auditor")
 
     async def queue_health(self) -> QueueHealth:
-        client, jetstream = await connect(self._url, name="horolog doctor")
+        client, jetstream = await connect(self._url, name="horolog doctor", inbox=self._inbox)
         try:
             with translated(f"looking at stream {self._stream}"):
                 return await self._look(client, jetstream)

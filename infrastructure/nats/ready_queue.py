@@ -20,6 +20,7 @@ from horolog.application.scanner.publishing import Receipt
 from horolog.application.scanner.sent import Place
 from horolog.domain.errors import QueueUnavailable
 from horolog.infrastructure.nats.connection import connect, disconnect, translated
+from horolog.infrastructure.nats.permissions import inbox
 from horolog.infrastructure.nats.pipeline import Answer, Outgoing, Pipeline
 from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings, StreamState
 
@@ -134,6 +135,7 @@ class NatsReadyQueue:
                 client, jetstream = await connect(
                     self._url,
                     name=f"horolog scanner {self._namespace}",
+                    inbox=inbox(self._namespace, "scanner"),
                     connect_timeout_s=self._timeout_s,
                     request_timeout_s=self._timeout_s,
                     silence_s=self._silence_s,

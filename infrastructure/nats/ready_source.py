@@ -28,6 +28,7 @@ from nats.aio.subscription import Subscription
 from horolog.application.worker.held import ReadyMessage, Word
 from horolog.domain.errors import HorologError, InvalidSetting
 from horolog.infrastructure.nats.connection import connect, disconnect
+from horolog.infrastructure.nats.permissions import inbox
 from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings
 
 log = logging.getLogger("horolog.worker")
@@ -165,7 +166,10 @@ class NatsReadySource:
 
     async def _connect(self) -> None:
         self._client, jetstream = await connect(
-            self._url, name=f"horolog/{self._namespace}/worker", reconnected=self._reconnected
+            self._url,
+            name=f"horolog/{self._namespace}/worker",
+            reconnected=self._reconnected,
+            inbox=inbox(self._namespace, "worker"),
         )
         self._stream = ReadyStream(jetstream, self._namespace, self._settings)
         self._queues.clear()

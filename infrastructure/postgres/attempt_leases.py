@@ -15,19 +15,7 @@ from horolog.application.worker.heartbeats import Extended
 from horolog.infrastructure.postgres.arrays import BigInts, Ints, Texts, Uuids
 from horolog.infrastructure.postgres.database import Database
 
-# The primary keys of next_runs and jobs; locks the rows in the order of their ids.
-_EXTEND = """
-    WITH ours AS (
-        SELECT r.id FROM unnest(%b, %b) AS a (id, attempt)
-        JOIN :schema.next_runs r ON r.id = a.id AND r.attempt = a.attempt
-                                AND r.state IN ('running', 'stopping')
-        ORDER BY r.id FOR UPDATE OF r
-    )
-    UPDATE :schema.next_runs r SET due_at = clock_timestamp() + make_interval(secs => %b)
-    FROM ours WHERE r.id = ours.id
-    RETURNING r.id, r.state = 'stopping' OR EXISTS (
-        SELECT FROM :schema.jobs j WHERE j.id = r.job_id AND j.status = 'cancelled')
-"""
+_EXTEND = "SELECT id, stopping FROM :schema.extend_attempts(%b, %b, %b)"
 
 # executions_job, backwards, no further than so many finished occurrences; then the event's key.
 _LAST_RESULT = """

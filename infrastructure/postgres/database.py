@@ -24,6 +24,7 @@ from horolog.domain.errors import (
 )
 from horolog.infrastructure.postgres.bounded import BoundedConnection
 from horolog.infrastructure.postgres.idle_connections import IdleConnections
+from horolog.infrastructure.postgres.poolers import is_direct, refuse_shared
 
 Row = tuple[Any, ...]
 Connection = psycopg.Connection[TupleRow]
@@ -101,6 +102,7 @@ class Database:
         self._kwargs: dict[str, Any] = {**kwargs, "autocommit": True, "prepare_threshold": 0}
         self._free = BoundedSemaphore(size)
         self._idle = IdleConnections[Connection]()
+        self._has_own_sessions = False
 
     @property
     def connect_options(self) -> dict[str, Any]:
@@ -194,20 +196,29 @@ class Database:
         self._idle.close()
 
     def _connect(self) -> BoundedConnection:
+        connection = self._opened()
         try:
-            connection = BoundedConnection.connect(**self._kwargs)
-        except psycopg.OperationalError as error:
-            raise StoreUnavailable(f"Postgres cannot be reached: {_one_line(error)}") from error
-        connection.answer_s = self._answer_s
-        try:
-            _configure(connection, self._answer_s)
+            pid = _configure(connection, self._answer_s)
+            if not self._has_own_sessions and not is_direct(connection, pid):
+                with self._opened() as other:
+                    refuse_shared(connection, other)
+            self._has_own_sessions = True
         except BaseException:
             connection.close()
             raise
         return connection
 
+    def _opened(self) -> BoundedConnection:
+        try:
+            connection = BoundedConnection.connect(**self._kwargs)
+        except psycopg.OperationalError as error:
+            raise StoreUnavailable(f"Postgres cannot be reached: {_one_line(error)}") from error
+        connection.answer_s = self._answer_s
+        return connection
 
-def _configure(connection: Connection, answer_s: float) -> None:
+
+def _configure(connection: Connection, answer_s: float) -> int:
+    """Gives the session its settings; the number of the server's process."""
     chosen = dict(SESSION)
     if answer_s < ANSWER_S:
         chosen["statement_timeout"] = f"{answer_s * 900:.0f}ms"
@@ -217,7 +228,11 @@ def _configure(connection: Connection, answer_s: float) -> None:
             sql.SQL("set_config({}, {}, false)").format(name, value)
             for name, value in chosen.items()
         )
-        cursor.execute(sql.SQL("SELECT ") + settings)
+        row = cursor.execute(
+            sql.SQL("SELECT pg_backend_pid(), ") + settings, prepare=False
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _one_line(error: psycopg.Error) -> str:

@@ -19,6 +19,7 @@ from horolog.infrastructure.postgres.compatibility import known_schema
 from horolog.infrastructure.postgres.database import Database, Row
 from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.migrate import check_schema
+from horolog.infrastructure.postgres.roles.applying import lacking
 
 STUCK_AFTER = "60 seconds"
 
@@ -190,6 +191,7 @@ class PostgresHealth:
             inbox_waiting=inbox_waiting,
             inbox_oldest_s=inbox_oldest_s,
             inbox_refused=inbox_refused,
+            lacking_grants=lacking(self._database),
         )
 
     def _alerts(self) -> list[OpenAlert]:

@@ -46,14 +46,8 @@ _LISTED = """
            i.refused_at, i.error
     FROM :schema.inbox i WHERE i.refused_at IS NOT NULL OR NOT %s ORDER BY i.id LIMIT %s
 """
-_RETRY = """
-    WITH again AS (
-        UPDATE :schema.inbox i SET refused_at = NULL, error = NULL
-        WHERE i.id = %s AND i.refused_at IS NOT NULL RETURNING i.partition
-    )
-    SELECT pg_notify(:literal || '_due', 'inbox ' || partition) FROM again
-"""
-_DISCARD = "DELETE FROM :schema.inbox i WHERE i.id = %s AND i.refused_at IS NOT NULL RETURNING i.id"
+_RETRY = "SELECT :schema.inbox_retry(%s)"
+_DISCARD = "SELECT :schema.inbox_discard(%s)"
 
 
 class PostgresInbox:
@@ -155,7 +149,7 @@ class PostgresInboxList:
         """Whether it was set aside; then it waits again. ``VersionConflict`` where another
         registration of its key waits."""
         try:
-            return bool(self._database.query(self._database.sql(_RETRY), (row,)))
+            return bool(self._database.query(self._database.sql(_RETRY), (row,))[0][0])
         except psycopg.errors.UniqueViolation as error:
             raise VersionConflict(
                 f"command {row} registers a key for which another registration waits: try again"
@@ -163,4 +157,4 @@ class PostgresInboxList:
 
     def discard(self, row: int) -> bool:
         """Whether it was set aside; it is gone then."""
-        return bool(self._database.query(self._database.sql(_DISCARD), (row,)))
+        return bool(self._database.query(self._database.sql(_DISCARD), (row,))[0][0])

@@ -33,6 +33,7 @@ from horolog.infrastructure.postgres.database import SESSION, Connection, Databa
 from horolog.infrastructure.postgres.migration_files import Migration, migrations
 from horolog.infrastructure.postgres.recorded_place import Recorded, check_recorded
 from horolog.infrastructure.postgres.retention.ahead import create_months_ahead
+from horolog.infrastructure.postgres.roles.applying import refresh
 
 PARTITIONS = 64
 """How many partitions a new namespace gets unless told otherwise; fixed from then on."""
@@ -75,6 +76,7 @@ def migrate(
         connection.execute("SET lock_timeout = '60s'")
         key = f"{database.namespace}/migrate"
         connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (key,))
+        _act_as_owner(connection, database)
         _set(connection, "lock_timeout", LOCK_WAIT)
         present = present_migrations(connection, database)
         check_admitted(present, migrations())
@@ -87,6 +89,7 @@ def migrate(
         _set(connection, "lock_timeout", SESSION["lock_timeout"])
         _create_namespace(connection, database, partitions, place, set_id)
         create_months_ahead(database, connection)
+        refresh(database, connection)
         for role in grant_to:
             try:
                 connection.execute(database.sql("SELECT :schema.grant_service(%s)"), (role,))
@@ -128,6 +131,19 @@ def _refuse_to_strand(
             f" than migration {last.admits}, and such processes live: {', '.join(older)}."
             " Stop them, migrate, and start them as this release; nothing was changed"
         )
+
+
+def _act_as_owner(connection: Connection, database: Database) -> None:
+    """What is made belongs to whom the schema belongs to: functions act with the owner's rights,
+    and would not get at the tables of somebody else."""
+    row = connection.execute(
+        "SELECT o.rolname FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles o"
+        " ON o.oid = n.nspowner WHERE n.nspname = %s AND o.rolname <> current_user"
+        " AND pg_has_role(o.oid, 'MEMBER')",
+        (database.namespace,),
+    ).fetchone()
+    if row is not None:
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(row[0])))
 
 
 def _patiently(

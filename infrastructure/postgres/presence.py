@@ -8,14 +8,8 @@ from horolog.infrastructure.postgres.compatibility import known_schema
 from horolog.infrastructure.postgres.database import Database
 
 # The primary key of instances, an unlogged table.
-_ANNOUNCE = """
-    INSERT INTO :schema.instances AS i (instance, role, started_at, seen_until, details)
-    VALUES (%(instance)s, %(role)s, clock_timestamp(),
-            clock_timestamp() + make_interval(secs => %(for_s)s), %(details)s)
-    ON CONFLICT (instance) DO UPDATE
-    SET seen_until = excluded.seen_until, details = excluded.details
-"""
-_LEAVE = "DELETE FROM :schema.instances WHERE instance = %(instance)s"
+_ANNOUNCE = "SELECT :schema.announce(%(instance)s, %(role)s, %(for_s)s, %(details)s)"
+_LEAVE = "SELECT :schema.retire(%(instance)s, %(role)s)"
 
 
 class PostgresPresence:
@@ -35,10 +29,10 @@ class PostgresPresence:
             {
                 "instance": self._instance,
                 "role": self._role,
-                "for_s": for_s,
+                "for_s": float(for_s),
                 "details": Jsonb({**details, "schema": self._schema}),
             },
         )
 
     def leave(self) -> None:
-        self._database.query(self._leave, {"instance": self._instance})
+        self._database.query(self._leave, {"instance": self._instance, "role": self._role})

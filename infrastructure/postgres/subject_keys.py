@@ -12,7 +12,7 @@ from horolog.infrastructure.privacy.master_keys import Wrapped
 # The primary key, and the unique index of the ids. No locks.
 _BY_SUBJECT = "SELECT subject, id, wrapped, master FROM :schema.subject_keys WHERE subject = %s"
 _BY_ID = "SELECT subject, id, wrapped, master FROM :schema.subject_keys WHERE id = %s"
-_ERASED = "SELECT id FROM :schema.subject_keys WHERE id = ANY (%s) AND wrapped IS NULL"
+_ERASED = "SELECT id FROM :schema.subject_keys WHERE id = ANY (%s) AND forgotten_at IS NOT NULL"
 _PAGE = """
     SELECT subject, id, wrapped, master FROM :schema.subject_keys
     WHERE subject > %s AND wrapped IS NOT NULL AND master <> %s ORDER BY subject LIMIT %s

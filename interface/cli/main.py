@@ -53,6 +53,7 @@ SECTIONS: Final = {
     },
     "Running it": {
         "migrate": Lazy(f"{_CLI}.processes:migrate", "Create or upgrade the schema."),
+        "roles": Lazy(f"{_CLI}.roles:roles", "Least privilege: a role for each kind of process."),
         "scanner": Lazy(f"{_CLI}.processes:scanner", "One scanner process."),
         "worker": Lazy(f"{_CLI}.processes:worker", "One worker process."),
         "web": Lazy(f"{_CLI}.web:web", "The web page and the HTTP API."),

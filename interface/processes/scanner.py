@@ -71,7 +71,7 @@ async def run_scanner(
         timeout_s=settings.publish_timeout_s,
         silence_s=answer_s,
     )
-    subjects = NatsSubjects(nats_url)
+    subjects = NatsSubjects(nats_url, namespace)
     try:
         await looks.call(check_schema, database)
         await looks.call(check_place, database, place)

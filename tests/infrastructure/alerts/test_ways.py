@@ -25,7 +25,7 @@ NOTICE = {"id": "1:1", "text": "dead letters of team: 3"}
 async def deliver(
     way: AlertWay, timeout_s: float = 10.0, nats_url: str | None = None, **to: Any
 ) -> None:
-    subjects = NatsSubjects(nats_url)
+    subjects = NatsSubjects(nats_url, "t")
     commands = to.pop("commands", True)
     rule = AlertRule.checked("team", deadlines=True, **{way: to["to"]})
     ways = Delivering(

@@ -1,45 +1,19 @@
 """A NATS server that lets in whom it knows, over TLS with an authority of its own."""
 
 import asyncio
-import socket
-import subprocess
-from collections.abc import Callable, Generator
+import base64
+import json
+import os
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
+from tests.infrastructure.nats.conftest import Starts
 
 from horolog.domain.errors import InvalidSetting, QueueUnavailable
-from horolog.infrastructure.embedded.accounts import ourselves
-from horolog.infrastructure.embedded.wheels import nats_program
 from horolog.infrastructure.nats.connection import connect, disconnect
-
-Starts = Callable[[str], int]
-
-
-@pytest.fixture
-def starts(tmp_path: Path) -> Generator[Starts]:
-    """Starts a server on loopback with this much more of a configuration; its port."""
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start(more: str) -> int:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        file = tmp_path / "nats.conf"
-        file.write_text(
-            f'listen: "127.0.0.1:{port}"\njetstream {{ store_dir: "{tmp_path}/js" }}\n{more}\n'
-        )
-        running.append(subprocess.Popen([PROGRAM, "-c", file], stderr=subprocess.DEVNULL))
-        return port
-
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait()
-
-
-PROGRAM = nats_program(ourselves())
 
 
 async def let_in(url: str) -> None:
@@ -109,8 +83,109 @@ async def test_tls_with_an_own_authority_and_certificates_of_clients(
         ("?verify=no", "has no option 'verify'"),
         ("?ca=/nowhere.pem", "ca=/nowhere.pem"),
         ("?key=/nowhere.pem", "no 'cert'"),
+        ("?creds=/nowhere.creds", "creds=/nowhere.creds"),
+        ("?creds=a&nkey=b", "twice who we are: creds and nkey"),
+        ("?passfile=/dev/null", "it is empty"),
     ],
 )
 async def test_options_that_cannot_be_are_refused(options: str, said: str) -> None:
     with pytest.raises(InvalidSetting, match=said):
         await connect(f"tls://127.0.0.1:4222{options}")
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+async def refuses(url: str, *secrets: str) -> None:
+    with pytest.raises(QueueUnavailable) as refused:
+        await let_in(url)
+    for secret in secrets:
+        assert secret not in str(refused.value)
+
+
+async def test_a_password_and_a_token_from_files(starts: Starts, tmp_path: Path) -> None:
+    right = written(tmp_path, "right", "hunter2-canary\n")
+    wrong = written(tmp_path, "wrong", "guessed-canary\n")
+    port = starts("authorization { user: ann, password: hunter2-canary }")
+    await let_in(f"nats://ann@127.0.0.1:{port}?passfile={right}")
+    await refuses(f"nats://ann@127.0.0.1:{port}?passfile={wrong}", "canary")
+    with pytest.raises(InvalidSetting, match="no user"):
+        await connect(f"nats://127.0.0.1:{port}?passfile={right}")
+    port = starts("authorization { token: hunter2-canary }")
+    await let_in(f"nats://127.0.0.1:{port}?tokenfile={right}")
+    await refuses(f"nats://127.0.0.1:{port}?tokenfile={wrong}", "canary")
+
+
+class Key:
+    """A pair of keys as NATS writes them; ``says`` is a JWT that it has signed."""
+
+    def __init__(self, kind: str) -> None:
+        nkeys = pytest.importorskip("nkeys", reason="the extra `nkeys` is not installed")
+        prefix = {"operator": 14 << 3, "account": 0, "user": 20 << 3}[kind]
+        self.seed: str = nkeys.encode_seed(os.urandom(32), prefix).decode()
+        self._pair: Any = nkeys.from_seed(bytearray(self.seed.encode()))
+        self.public: str = self._pair.public_key.decode()
+
+    def says(self, subject: str, **nats: Any) -> str:
+        claims = {
+            "jti": os.urandom(16).hex(),
+            "iat": int(time.time()),
+            "iss": self.public,
+            "name": "test",
+            "sub": subject,
+            "nats": {"version": 2, **nats},
+        }
+        header = {"typ": "JWT", "alg": "ed25519-nkey"}
+        signed = b".".join(_encoded(json.dumps(part).encode()) for part in (header, claims))
+        return (signed + b"." + _encoded(self._pair.sign(signed))).decode()
+
+
+def _encoded(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+async def test_an_nkey_from_a_file(starts: Starts, tmp_path: Path) -> None:
+    ours, stranger = Key("user"), Key("user")
+    port = starts(f"authorization {{ users: [ {{ nkey: {ours.public} }} ] }}")
+    file = written(tmp_path, "us.nk", f"{ours.seed}\n")
+    await let_in(f"nats://127.0.0.1:{port}?nkey={file}")
+    file = written(tmp_path, "eve.nk", stranger.seed)
+    await refuses(f"nats://127.0.0.1:{port}?nkey={file}", stranger.seed)
+    await refuses(f"nats://127.0.0.1:{port}")
+    for odd in (ours.public, "no seed", f"{ours.seed[:-3]}AAA"):
+        with pytest.raises(InvalidSetting, match="no seed of a user") as refused:
+            await connect(f"nats://127.0.0.1:{port}?nkey={written(tmp_path, 'odd', odd)}")
+        assert odd not in str(refused.value).replace("no seed of", "")
+
+
+async def test_a_jwt_from_a_credentials_file(starts: Starts, tmp_path: Path) -> None:
+    operator, account, user, eve = Key("operator"), Key("account"), Key("user"), Key("user")
+    everything = dict.fromkeys(
+        ("subs", "data", "payload", "imports", "exports", "conn", "leaf", "mem_storage",
+         "disk_storage", "streams", "consumer"),
+        -1,
+    )  # fmt: skip
+    trusted = operator.says(operator.public, type="operator")
+    known = operator.says(account.public, type="account", limits={**everything, "wildcards": True})
+    port = starts(
+        f"operator: {trusted}\nresolver: MEMORY\nresolver_preload: {{ {account.public}: {known} }}"
+    )
+
+    def credentials(name: str, key: Key, signer: Key) -> Path:
+        said = signer.says(key.public, type="user", subs=-1, data=-1, payload=-1)
+        return written(
+            tmp_path,
+            name,
+            f"-----BEGIN NATS USER JWT-----\n{said}\n------END NATS USER JWT------\n\n"
+            f"-----BEGIN USER NKEY SEED-----\n{key.seed}\n------END USER NKEY SEED------\n",
+        )
+
+    await let_in(f"nats://127.0.0.1:{port}?creds={credentials('us.creds', user, account)}")
+    file = credentials("eve.creds", eve, eve)
+    await refuses(f"nats://127.0.0.1:{port}?creds={file}", eve.seed)
+    for odd in ("", "no credentials", file.read_text()[:60]):
+        with pytest.raises(InvalidSetting, match="creds="):
+            await connect(f"nats://127.0.0.1:{port}?creds={written(tmp_path, 'odd', odd)}")

@@ -26,7 +26,9 @@ $(STAMP): pyproject.toml
 locked: ## .venv with what requirements/ci.txt pins, each file checked by its hash; CI does this first
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-	  --only-binary :all: -r requirements/ci.txt
+	  -r requirements/build.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  --no-build-isolation -r requirements/ci.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
 	  --no-build-isolation -e .
 	@touch $(STAMP)
@@ -34,6 +36,7 @@ locked: ## .venv with what requirements/ci.txt pins, each file checked by its ha
 LOCK = uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header $(if $(UPGRADE),--upgrade)
 .PHONY: lock
 lock: ## pin what CI, a release and the tools for it use (needs uv); UPGRADE=1 for the newest
+	@$(LOCK) requirements/build.in -o requirements/build.txt
 	@$(LOCK) pyproject.toml requirements/build.in --extra embedded --extra speed --extra web \
 	  --group dev -o requirements/ci.txt
 	@$(LOCK) pyproject.toml --all-extras -o requirements/runtime.txt

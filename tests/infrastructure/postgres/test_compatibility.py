@@ -90,7 +90,7 @@ def test_a_migration_that_would_strand_living_processes_names_them_and_changes_n
 def test_it_is_applied_regardless_where_somebody_says_so(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    PostgresPresence(database, "scanner/here-1", "scanner").announce({}, 30.0)
+    PostgresPresence(database, "worker/here-1", "worker").announce({}, 30.0)
     with release(monkeypatch, "SELECT 1"):
         assert len(migrate.migrate(database, regardless=True)) == 1
 

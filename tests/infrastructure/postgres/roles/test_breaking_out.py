@@ -285,6 +285,48 @@ def test_who_is_a_member_of_nothing_sees_nothing(place: Place) -> None:
     stranger.close()
 
 
+@pytest.mark.parametrize("kind", [*KINDS, OWNER])
+def test_a_login_of_one_namespace_neither_reads_nor_writes_another(
+    place: Place, logins: dict[str, Database], database: Database, kind: str
+) -> None:
+    own, other = logins[kind], Database(logins[kind].url, database.namespace)
+    assert own.query(own.sql("SELECT count(*) FROM :schema.log"))[0][0] > 0
+    for statement in (
+        "SELECT * FROM :schema.log",
+        "SELECT * FROM :schema.jobs",
+        "SELECT message_key FROM :schema.namespace",
+        "SELECT :schema.inbox_look('{}')",
+        "INSERT INTO :schema.roles VALUES ('client', session_user)",
+    ):
+        with pytest.raises(StoreUnavailable, match="permission denied for schema"):
+            other.query(other.sql(statement))
+    with pytest.raises(StoreUnavailable, match="permission denied for schema"):
+        PostgresLog(other).append([decision(place, EVENT[Paused])])
+    other.close()
+
+
+def test_news_on_another_namespaces_channel_tells_times_and_ids_alone(
+    place: Place, logins: dict[str, Database], database: Database
+) -> None:
+    with psycopg.connect(logins["auditor"].url, autocommit=True) as stranger:
+        for channel in ("due", "log", "stop", "forgotten"):
+            name = sql.Identifier(f"{database.namespace}_{channel}")
+            stranger.execute(sql.SQL("LISTEN {}").format(name))
+        with Scheduler(database.url, namespace=database.namespace) as scheduler:
+            job = scheduler.register(
+                "canary.name",
+                schedule=Every(1),
+                key="canary-key",
+                payload={"card": "canary-payload"},
+                owner="canary-owner",
+            )
+            scheduler.trigger(job.id, reason="canary-reason")
+            scheduler.cancel(job.id, reason="canary-reason")
+        heard = [one.payload for one in stranger.notifies(timeout=2, stop_after=3)]
+    assert heard
+    assert not [one for one in heard if "canary" in one]
+
+
 def test_set_role_and_a_search_path_of_ones_own_change_nothing(
     place: Place, logins: dict[str, Database]
 ) -> None:

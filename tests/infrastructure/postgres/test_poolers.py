@@ -1,7 +1,6 @@
 """A pooler that shares sessions among transactions is refused; one that does not is let be."""
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.infrastructure.conftest import CuttingProxy
 
 from horolog import Every, Scheduler
 from horolog.domain.errors import InvalidSetting
@@ -29,15 +29,14 @@ Pools = Callable[[str], str]
 
 
 @pytest.fixture
-def pools(database_url: str) -> Generator[Pools]:
-    """Starts a pgbouncer in a pool mode; its URL."""
+def pools(database_url: str, proxy: CuttingProxy) -> Generator[Pools]:
+    """Starts a pgbouncer in a pool mode; its URL. It may not reach the server's socket itself."""
     assert PGBOUNCER is not None
     program = PGBOUNCER
     folder = Path(tempfile.mkdtemp(prefix="horolog-pool-"))
-    server = conninfo_to_dict(database_url)
-    account = pwd.getpwuid(Path(str(server["host"])).stat().st_uid)
-    if os.geteuid() == 0:
-        os.chown(folder, account.pw_uid, account.pw_gid)
+    server = conninfo_to_dict(proxy.url)
+    folder.chmod(0o755)
+    as_nobody = {"user": "nobody"} if os.geteuid() == 0 else {}  # it refuses to run as root
     running: list[subprocess.Popen[bytes]] = []
 
     def start(mode: str) -> str:
@@ -51,9 +50,8 @@ def pools(database_url: str) -> Generator[Pools]:
             f"unix_socket_dir=\nauth_type=any\npool_mode={mode}\n"
         )
         file.chmod(0o644)
-        as_account = {"user": account.pw_uid, "group": account.pw_gid} if os.geteuid() == 0 else {}
         running.append(
-            subprocess.Popen([program, "-q", file], stderr=subprocess.DEVNULL, **as_account)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            subprocess.Popen([program, "-q", file], stderr=subprocess.DEVNULL, **as_nobody)  # pyright: ignore[reportArgumentType, reportCallIssue]
         )
         url = make_conninfo(database_url, host="127.0.0.1", port=port)
         deadline = time.monotonic() + 20

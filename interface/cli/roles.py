@@ -46,13 +46,13 @@ def roles(
     if nats:
         _print_permissions(output, settings.namespace, named, alerts)
         return
-    database = Database(settings.database_url() if run else "", settings.namespace)
-    try:
-        statements = script(database, named)
-        if run:
+    statements = script(Database("", settings.namespace), named)
+    for one in settings.each_log() if run else ():
+        database = Database(one.database_url(), one.namespace)
+        try:
             apply(database, named)
-    finally:
-        database.close()
+        finally:
+            database.close()
     made = [role_name(named, kind) for kind in (*KINDS, OWNER)]
     if output.as_json:
         output.document(

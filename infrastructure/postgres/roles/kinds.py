@@ -1,7 +1,7 @@
 """The kinds of process, and what each needs of the database: no more, and nothing by hand.
 
 Nobody here may write to the log or to a read model except through ``append``, which looks at what
-the kind may say (migrations/0015). Without this, whoever can give a command could also forge the
+the kind may say (migrations/0016). Without this, whoever can give a command could also forge the
 outcome of a run, and whoever runs handlers could register jobs.
 
 A client gives commands and asks. A scanner claims, looks after what was lost, carries out what lies
@@ -43,7 +43,7 @@ _READ: Final = (
 
 _READ_IN_PART: Final = {
     # Not what messages are signed with, not the wrapped keys, not webhooks and commands.
-    "namespace": ("only_row", "name", "partitions", "created_at"),
+    "namespace": ("only_row", "name", "partitions", "created_at", "log", "logs", "set_id"),
     "subject_keys": ("subject", "id", "master", "made_at", "forgotten_at"),
     "alert_rules": (
         "id", "owner", "dead_letters", "dead_letter_age", "deadlines", "changed_at", "changed_by",

@@ -1,7 +1,7 @@
 """The kinds of process, and what each needs of the database: no more, and nothing by hand.
 
 Nobody here may write to the log or to a read model except through ``append``, which looks at what
-the kind may say (migrations/0016). Without this, whoever can give a command could also forge the
+the kind may say (migrations/0017). Without this, whoever can give a command could also forge the
 outcome of a run, and whoever runs handlers could register jobs.
 
 A client gives commands and asks. A scanner claims, looks after what was lost, carries out what lies

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from horolog.interface.cli.export import Files, exportable, pages, some_or_all
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.main import DONE, REFUSED
 from horolog.interface.cli.place import Place, at_a_place
@@ -114,14 +115,32 @@ def listing(place: Place, output: Output) -> None:
 @alert.command()
 @click.option("--owner", metavar="WHO", help="Only this owner's.")
 @click.option("--after", type=int, default=0, metavar="N", help="Go on after this position.")
-@click.option("--limit", type=int, default=100, show_default=True)
+@some_or_all(100)
+@exportable
 @at_a_place
-def history(place: Place, output: Output, owner: str | None, after: int, limit: int) -> None:
+def history(
+    place: Place,
+    output: Output,
+    owner: str | None,
+    after: int,
+    limit: int | None,
+    files: Files,
+) -> None:
     """What was raised, repeated and resolved, who was told, and who set which rule."""
+    from horolog.application.answers.logged_event import LoggedEvent
     from horolog.interface.cli.event_listing import show_events
 
     with place.scheduler() as scheduler:
-        found = scheduler.alert_history(owner=owner, after=after, limit=limit)
+        if files:
+            events = pages(
+                lambda behind, size: scheduler.alert_history(owner=owner, after=behind, limit=size),
+                lambda event: event.position,
+                after,
+                limit,
+            )
+            files.write(output, events, LoggedEvent)
+            return
+        found = scheduler.alert_history(owner=owner, after=after, limit=limit or 100)
         show_events(output, scheduler, found)
 
 

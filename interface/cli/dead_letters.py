@@ -1,12 +1,24 @@
 """`horolog dead-letters`: what nobody will try again by themselves, and what a person decides."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
+from horolog.interface.cli.export import Files, exportable, pages, some_or_all
 from horolog.interface.cli.job_view import show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output
 from horolog.interface.cli.watch import watchable
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from horolog.application.answers.dead_letter import DeadLetter
+
+SHOWN = 100
+"""Unless told otherwise."""
 
 
 @click.group(cls=NamedGroup)
@@ -19,7 +31,8 @@ def dead_letters() -> None:
 @click.option("--owner", metavar="WHO", help="Only this owner's.")
 @click.option("--name", metavar="NAME", help="Only of this handler.")
 @click.option("--after", metavar="ID", help="Go on after this one.")
-@click.option("--limit", type=int, default=100, show_default=True)
+@some_or_all(SHOWN)
+@exportable
 @reveal_option
 @at_a_place
 def listing(
@@ -28,18 +41,21 @@ def listing(
     owner: str | None,
     name: str | None,
     after: str | None,
-    limit: int,
+    limit: int | None,
+    files: Files,
 ) -> None:
     """List dead letters with their cause and owner."""
+    from horolog.application.answers.dead_letter import DeadLetter
+
     with place.scheduler() as scheduler:
-        found = list(
-            scheduler.dead_letters(
-                owner=owner,
-                name=name,
-                after=after,
-                limit=limit,
-            )
-        )
+
+        def page(behind: "UUID | str | None", size: int) -> "Sequence[DeadLetter]":
+            return scheduler.dead_letters(owner=owner, name=name, after=behind, limit=size)
+
+        if files:
+            files.write(output, pages(page, lambda one: one.id, after, limit), DeadLetter)
+            return
+        found = page(after, limit or SHOWN)
     if output.as_json:
         output.document(found)
         return
@@ -51,7 +67,7 @@ def listing(
         ],
         empty="no dead letters",
     )
-    if len(found) == limit:
+    if len(found) == (limit or SHOWN):
         output.say(f"more: --after {found[-1].id}")
 
 

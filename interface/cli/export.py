@@ -70,6 +70,13 @@ def exportable(function: Callable[..., R]) -> Callable[..., R]:
     return call
 
 
+def some_or_all(shown: int) -> Callable[..., Any]:
+    """Adds ``--limit``: ``shown`` of them on a screen, all of them in a file."""
+    return click.option(
+        "--limit", type=click.IntRange(1), help=f"At most so many.  [default: {shown}; files: all]"
+    )
+
+
 def pages(
     page: Callable[[Any, int], Sequence[T]],
     place: Callable[[T], Any],

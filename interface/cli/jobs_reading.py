@@ -6,7 +6,7 @@ import click
 
 from horolog.interface.cli.completing import job_argument
 from horolog.interface.cli.event_listing import show_events
-from horolog.interface.cli.export import Files, exportable, pages
+from horolog.interface.cli.export import Files, exportable, pages, some_or_all
 from horolog.interface.cli.job_view import show_job
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output, on_one_line, text
@@ -14,6 +14,9 @@ from horolog.interface.cli.schedule_difference import show_month
 from horolog.interface.cli.schedule_options import aware_instant
 from horolog.interface.cli.schedule_text import schedule_text
 from horolog.interface.cli.watch import watchable
+
+SHOWN = 1_000
+"""Of changes and of events, unless told otherwise."""
 
 
 @click.command()
@@ -122,13 +125,27 @@ def upcoming(place: Place, output: Output, job: str, count: int, month: bool) ->
 @click.command()
 @job_argument
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
-@click.option("--limit", type=int, default=1000, show_default=True)
+@some_or_all(SHOWN)
+@exportable
 @reveal_option
 @at_a_place
-def changes(place: Place, output: Output, job: str, after: int, limit: int) -> None:
+def changes(
+    place: Place, output: Output, job: str, after: int, limit: int | None, files: Files
+) -> None:
     """Who changed a job: each field from which value to which, when and why."""
+    from horolog.application.answers.change import Change
+
     with place.scheduler() as scheduler:
-        found = scheduler.changes(job, after=after, limit=limit)
+        if files:
+            found = pages(
+                lambda behind, size: scheduler.changes(job, after=behind, limit=size),
+                lambda change: change.version,
+                after,
+                limit,
+            )
+            files.write(output, found, Change)
+            return
+        found = scheduler.changes(job, after=after, limit=limit or SHOWN)
     if output.as_json:
         output.document(found)
         return
@@ -146,11 +163,26 @@ def changes(place: Place, output: Output, job: str, after: int, limit: int) -> N
 @click.command()
 @job_argument
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
-@click.option("--limit", type=int, default=1000, show_default=True)
+@some_or_all(SHOWN)
+@exportable
 @reveal_option
 @at_a_place
-def history(place: Place, output: Output, job: str, after: int, limit: int) -> None:
+def history(
+    place: Place, output: Output, job: str, after: int, limit: int | None, files: Files
+) -> None:
     """What happened to a job: who changed it, when and why. Its runs are `occurrence list`."""
+    from horolog.application.answers.logged_event import LoggedEvent
+
     with place.scheduler() as scheduler:
         identity = scheduler.job(job).id
-        show_events(output, scheduler, scheduler.history(identity, after=after, limit=limit))
+        if files:
+            found = pages(
+                lambda behind, size: scheduler.history(identity, after=behind, limit=size),
+                lambda event: event.version,
+                after,
+                limit,
+            )
+            files.write(output, found, LoggedEvent)
+            return
+        found = scheduler.history(identity, after=after, limit=limit or SHOWN)
+        show_events(output, scheduler, found)

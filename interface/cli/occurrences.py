@@ -7,7 +7,7 @@ import click
 
 from horolog.interface.cli.completing import job_keys
 from horolog.interface.cli.event_listing import show_events
-from horolog.interface.cli.export import Files, exportable, pages
+from horolog.interface.cli.export import Files, exportable, pages, some_or_all
 from horolog.interface.cli.job_view import job_id, show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
@@ -146,7 +146,8 @@ def explain(place: Place, output: Output, occurrence_id: str, archive: Path | No
 @occurrence.command()
 @click.argument("occurrence_id", metavar="ID")
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
-@click.option("--limit", type=int, default=1000, show_default=True)
+@some_or_all(1_000)
+@exportable
 @from_archive
 @reveal_option
 @at_a_place
@@ -155,13 +156,27 @@ def history(
     output: Output,
     occurrence_id: str,
     after: int,
-    limit: int,
+    limit: int | None,
     archive: Path | None,
+    files: Files,
 ) -> None:
     """What happened to one firing, from its claim to its end."""
+    from horolog.application.answers.logged_event import LoggedEvent
+
     with place.scheduler() as scheduler:
         identity = occurrence_uuid(occurrence_id)
-        found = scheduler.history(identity, after=after, limit=limit, archive=archive)
+        if files:
+            events = pages(
+                lambda behind, size: scheduler.history(
+                    identity, after=behind, limit=size, archive=archive
+                ),
+                lambda event: event.version,
+                after,
+                limit,
+            )
+            files.write(output, events, LoggedEvent)
+            return
+        found = scheduler.history(identity, after=after, limit=limit or 1_000, archive=archive)
         if not found:
             scheduler.occurrence(identity)  # says so where there is none
         elif found[0].archive is not None and not output.as_json:

@@ -97,6 +97,8 @@ def test_the_audit_tells_runs_skips_figures_and_what_was_due(
         ("audit", "due", "2999-01-01T00:00:00+00:00"),
         ("log",),
         ("job", "list"),
+        ("job", "changes", "k1"),
+        ("job", "history", "k1"),
         ("occurrence", "list"),
     ],
     ids=" ".join,
@@ -111,7 +113,8 @@ def test_a_listing_goes_into_files(
     to_csv, to_parquet = tmp_path / "rows.csv", tmp_path / "rows.parquet"
     said = horolog.within(*listing, "--csv", str(to_csv), "--parquet", str(to_parquet), "--json")
     document = horolog.within(*listing, "--json").out
-    lines = document.splitlines() if listing == ("log",) else json.loads(document)
+    streams = listing == ("log",) or "history" in listing
+    lines = document.splitlines() if streams else json.loads(document)
     assert json.loads(said.out) == {
         "rows": len(lines),
         "files": [str(to_csv), str(to_parquet)],
@@ -121,6 +124,23 @@ def test_a_listing_goes_into_files(
     table = parquet.read_table(to_parquet)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     assert len(rows) == table.num_rows == len(lines) > 0  # pyright: ignore[reportUnknownMemberType]
     assert list(rows[0]) == table.column_names  # pyright: ignore[reportUnknownMemberType]
+
+
+def test_what_happened_to_one_goes_into_a_file(
+    horolog: Horolog, scheduler: Scheduler, tmp_path: Path
+) -> None:
+    job = horolog_job(scheduler, 1)
+    run = scheduler.trigger(job, at=datetime.now(UTC) + timedelta(hours=1))
+    scheduler.cancel_occurrence(run.id)
+    file = tmp_path / "rows.csv"
+    for listing in (
+        ("occurrence", "history", str(run.id)),
+        ("alert", "history"),
+        ("dead-letters", "list"),
+    ):
+        said = horolog.within(*listing, "--csv", str(file), "--json")
+        with file.open(newline="") as written:
+            assert len(list(csv.DictReader(written))) == json.loads(said.out)["rows"]
 
 
 def horolog_job(scheduler: Scheduler, number: int) -> str:

@@ -427,6 +427,38 @@ def test_a_rebuild_stops_at_an_event_that_it_cannot_apply_and_names_it(
     assert projections.verify().ok
 
 
+@pytest.mark.parametrize(
+    ("topic", "state"),
+    [
+        ("occurrence.mystery.1", b"{}"),
+        ("occurrence.attempted.1", b'{"attempt": 1, "lea'),
+        ("occurrence.attempted.1", b'{"attempt": 1,, "lease": 3}'),
+    ],
+    ids=["an unknown topic", "truncated JSON", "broken JSON"],
+)
+def test_it_stops_at_such_an_event_within_a_run_that_has_long_ended(
+    topic: str,
+    state: bytes,
+    projections: Projections,
+    scheduler: Scheduler,
+    stage: Stage,
+    hand: Hand,
+) -> None:
+    job = scheduler.register("report", schedule=Every(60))
+    stage.succeed(stage.attempt(stage.claim_fire(job.id)))
+    claim, outcome = (
+        hand.do("SELECT state FROM :schema.occurrence_events WHERE topic = %s", topic)[0][0]
+        for topic in ("occurrence.claimed.1", "occurrence.succeeded.1")
+    )
+    stream = uuid4()
+    plant(hand, stream, 1, "occurrence.claimed.1", claim)
+    position = plant(hand, stream, 2, topic, state)
+    plant(hand, stream, 3, "occurrence.succeeded.1", outcome)
+    with pytest.raises(ProjectionStopped) as stopped:
+        projections.rebuild("next_runs")
+    assert stopped.value.position == position
+
+
 def test_what_rests_on_a_skipped_event_is_passed_over_too(
     projections: Projections, scheduler: Scheduler, stage: Stage, hand: Hand
 ) -> None:

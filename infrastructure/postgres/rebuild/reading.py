@@ -6,6 +6,7 @@ from typing import NamedTuple
 from psycopg import sql
 
 from horolog.application.rebuild.ports import Window
+from horolog.domain.event import topics
 from horolog.infrastructure.postgres.database import Connection, Database
 from horolog.projections.changes import LogRow
 
@@ -24,7 +25,8 @@ _ROWS = f"""
 _WHOLE = f"SELECT {_COLUMNS}, 0 FROM ({_ROWS}) AS rows"
 # The same without what leaves nothing: of an occurrence that was claimed and ended within the
 # window the first claim alone, which moves its job on. The last row says how many events there
-# were, and up to where. An append at the end that may go on behind the window is left out.
+# were, and up to where. An append at the end that may go on behind the window is left out. A life
+# with an event that may not be readable is not left out: the fold has to stop there.
 _WHAT_STAYS = f"""
     WITH read AS MATERIALIZED ({_ROWS}),
     rows AS MATERIALIZED (
@@ -41,6 +43,7 @@ _WHAT_STAYS = f"""
         HAVING bool_or(version = 1 AND topic = 'occurrence.claimed.1')
            AND max(version) = max(version) FILTER (WHERE topic IN (
                    'occurrence.succeeded.1', 'occurrence.skipped.1', 'occurrence.discarded.1'))
+           AND bool_and(topic = ANY (%(topics)s) AND {{whole}})
     )
     SELECT * FROM (
         SELECT r.position, r.recorded_at, r.stream,
@@ -53,6 +56,12 @@ _WHAT_STAYS = f"""
         FROM rows
     ) AS stays ORDER BY append_end < 0, position
 """
+_IS_JSON = "state IS JSON OBJECT"
+"""Whether a state is a JSON document at all; before Postgres 16 only whether it ends as one."""
+_ENDS_AS_JSON = """
+    length(state) > 1 AND get_byte(state, 0) = 123 AND get_byte(state, length(state) - 1) = 125
+"""
+_IS_JSON_FROM = 160_000
 
 
 class _Ahead(NamedTuple):
@@ -72,7 +81,9 @@ class LogWindows:
     def __init__(self, database: Database, connection: Connection, *, whole: bool) -> None:
         self._connection = connection
         self._whole = whole
-        self._statement: sql.Composed = database.sql(_WHOLE if whole else _WHAT_STAYS)
+        is_json = connection.info.server_version >= _IS_JSON_FROM
+        stays = _WHAT_STAYS.format(whole=_IS_JSON if is_json else _ENDS_AS_JSON)
+        self._statement: sql.Composed = database.sql(_WHOLE if whole else stays)
         self._thread = ThreadPoolExecutor(1, "rebuild-reads")
         self._ahead: _Ahead | None = None
 
@@ -101,7 +112,9 @@ class LogWindows:
         return self._thread.submit(self._select, position, limit).result()
 
     def _select(self, position: int, limit: int) -> Window:
-        params = {"after": position, "limit": limit}
+        params: dict[str, object] = {"after": position, "limit": limit}
+        if not self._whole:
+            params["topics"] = topics()
         with self._connection.cursor(binary=True) as cursor:
             cursor.execute(self._statement, params)
             rows: list[LogRow] = cursor.fetchall()  # pyright: ignore[reportAssignmentType]

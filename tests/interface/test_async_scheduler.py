@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def test_every_public_method_of_the_scheduler_has_its_coroutine() -> None:
-    sync_only = {"close", "follower", "read_out", "acting_as"}
+    sync_only = {"close", "follower", "read_out"}
     for name, method in inspect.getmembers(Scheduler, inspect.isfunction):
         if name.startswith("_") or name in sync_only:
             continue
@@ -35,6 +35,10 @@ async def test_commands_and_queries_answer_as_the_sync_ones_do(database: Databas
         occurrence = await client.trigger(job.id, request_id="r")
         assert (await client.occurrence(occurrence.id)).state == "scheduled"
         assert [e.actor for e in await client.history(job.id)] == ["bob"] * 3
+        async with await client.acting_as("ann") as ann:
+            await ann.resume(job.id)
+        assert (await client.changes(job.id))[-1].actor == "ann", "and these connections are open"
+        await client.pause(job.id)
         with pytest.raises(UnknownJob):
             await client.job("nothing")
     assert client.scheduler.job("k").status == "paused"

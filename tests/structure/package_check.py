@@ -8,6 +8,7 @@ Needs the package index, as any installation does.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ def main() -> int:
         run(tools, "-m", "pip", "install", "-q", "pipx")
         told = subprocess.run(
             [str(tools), "-m", "pipx", "run", "--spec", str(wheel), "horolog", "--version"],
-            env={"PATH": "/usr/bin:/bin", "HOME": place, "PIPX_HOME": str(folder / "pipx")},
+            env=os.environ | {"HOME": place, "PIPX_HOME": str(folder / "pipx")},
             capture_output=True, text=True, check=False, timeout=600,
         )  # fmt: skip
         assert told.returncode == 0, told.stderr

@@ -9,7 +9,7 @@ users wrote (keys, owners, errors) commands no terminal and forges no line: see 
 import json
 import re
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -18,12 +18,16 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Control characters, and those that turn the direction of a line; not the tab and the new line."""
 
 PIPED_WIDTH = 400
 """Columns of a table that is not read on a terminal: nothing is folded for `grep` and `awk`."""
+
+MOST_FOLDED = 1.25
+"""A table that is wider than so many times the terminal is shown as paragraphs."""
 
 
 class Output:
@@ -56,20 +60,30 @@ class Output:
     ) -> None:
         """A table for people; ``empty`` is said where there are no rows.
 
-        On a narrow terminal columns are folded, except those that people copy (``whole``).
+        On a narrow terminal columns are folded, except those that people copy (``whole``); where
+        they would be folded to shreds, each row is a paragraph instead.
         """
         from rich.box import SIMPLE_HEAD
+        from rich.measure import Measurement
         from rich.table import Table
 
         table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
         for column in columns:
             table.add_column(column, overflow="fold", no_wrap=column in whole)
-        for row in rows:
-            table.add_row(*(_cell(value) for value in row))
-        if table.row_count == 0:
+        cells = [[_cell(value) for value in row] for row in rows]
+        for row in cells:
+            table.add_row(*row)
+        if not cells:
             click.echo(empty)
-        else:
-            console().print(table)
+            return
+        shown = console()
+        natural = Measurement.get(shown, shown.options.update(max_width=PIPED_WIDTH), table)
+        if natural.maximum <= MOST_FOLDED * shown.width:
+            shown.print(table)
+            return
+        for row in cells:
+            for line in _paragraph(list(zip(columns, row, strict=True)), shown.width):
+                shown.print(line, soft_wrap=True)
 
     def fields(self, values: Mapping[str, object]) -> None:
         """One thing, a line for each of its fields that has a value."""
@@ -180,8 +194,28 @@ _STATE_STYLES = {
 }
 
 
-def _cell(value: object) -> Any:
+def _cell(value: object) -> "Text":
     from rich.text import Text
 
     shown = text(value)
     return Text(shown, style=_STATE_STYLES.get(shown, ""))
+
+
+def _paragraph(row: "Sequence[tuple[str, Text]]", width: int) -> "Iterator[Text]":
+    """A row of a table on lines of its own: the first cell, then as many others as fit a line,
+    each behind its column's name; those that are empty are left out."""
+    from rich.text import Text
+
+    (_, first), *others = row
+    yield first
+    line = Text("  ")
+    for name, value in others:
+        if not value.plain:
+            continue
+        piece = Text.assemble((f"{name} ", "dim"), value)
+        if line.plain.strip() and line.cell_len + 3 + piece.cell_len > width:
+            yield line
+            line = Text("  ")
+        line.append_text(Text("   ") if line.plain.strip() else Text("")).append_text(piece)
+    if line.plain.strip():
+        yield line

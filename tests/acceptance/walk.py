@@ -187,9 +187,9 @@ def crontab(terminal: Horolog) -> None:
     """The commands of docs/integrations/cron.md, with a crontab of two lines and its worker."""
     lines = "CRON_TZ=Europe/Berlin\n30 2 * * 1-5 echo backed up\n*/10 * * * * echo looked\n"
     (terminal.folder / "crontab").write_text(lines)
-    terminal.within("import", "crontab", "crontab", "--zone", "Europe/Berlin", "-o", "jobs.json")
-    assert "2" in terminal.within("job", "apply", "jobs.json", "--dry-run").out
-    terminal.within("job", "apply", "jobs.json")
+    terminal("import", "crontab", "crontab", "--zone", "Europe/Berlin", "-o", "jobs.json")
+    assert "2" in terminal("job", "apply", "jobs.json", "--dry-run").out
+    terminal("job", "apply", "jobs.json")
     jobs = terminal.within("job", "list", "--name", "crontab.run", "--json").json
     assert sorted(job["payload"]["command"] for job in jobs) == ["echo backed up", "echo looked"]
     for job in jobs:

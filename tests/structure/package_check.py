@@ -84,7 +84,9 @@ def on_python(folder: Path, version: str, wheel: Path) -> str:
         return "is not on this machine"
     place = folder / f"python{version}"
     if uv is not None:
-        subprocess.run([uv, "venv", "-q", "--python", version, str(place)], check=True)
+        made = [uv, "venv", "-q", "--python", version, str(place)]
+        if subprocess.run(made, capture_output=True, check=False).returncode:
+            return "is not on this machine, and cannot be fetched"
         python = place / "bin" / "python"
         subprocess.run(
             [uv, "pip", "install", "-q", "--python", str(python), str(wheel)], check=True

@@ -1,5 +1,6 @@
 """What the command line does for whoever types: completes, names what is near, shows anew."""
 
+import io
 import re
 import shutil
 import subprocess
@@ -7,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
+from rich.console import Console
 from tests.acceptance.conftest import Horolog
 
-from horolog.interface.cli import manual, watch
+from horolog.interface.cli import manual, rendering, watch
 from horolog.interface.cli.completion import VARIABLE
 from horolog.interface.cli.main import cli, run
+from horolog.interface.cli.rendering import Output
 
 
 def test_keys_and_queues_are_completed_and_the_nearest_key_is_named(
@@ -77,3 +80,23 @@ def test_every_command_has_a_manual_page_that_roff_takes(tmp_path: Path) -> None
     for path in tmp_path.iterdir():
         unknown = re.findall(r"^[.'](?!TH |SH |B |TP$|PP$).*", path.read_text(), re.MULTILINE)
         assert not unknown, (path.name, unknown)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_a_table_fits_its_terminal_or_is_paragraphs(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = io.StringIO()
+    made = Console(file=shown, width=width, highlight=False, emoji=False, markup=False)
+    monkeypatch.setattr(rendering, "console", lambda: made)
+    row = ["x" * 36, "invoices.bill", "bill-ann", "active", "2026-11-30T19:52:37+00:00", "every 60"]
+    columns = ["id", "name", "key", "status", "next run", "schedule"]
+    Output(as_json=False).table(columns, [row, row], empty="none")
+    lines = shown.getvalue().splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= width
+    whole = shown.getvalue()
+    if width == 200:
+        assert len(lines) == 4, "a table"
+    if width <= 80:
+        assert all(value in whole for value in row), "nothing is folded in a paragraph"
+    assert whole.count("x" * 36) == 2

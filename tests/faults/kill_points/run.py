@@ -109,6 +109,8 @@ ONCE = frozenset({
 })  # fmt: skip
 
 DEADLINE_S = 30.0
+INTERVAL_S = 4
+"""Between the fire times of a job that overlaps itself: the first run has begun by the second."""
 ENDED = (["occurrence.succeeded.1"], ["occurrence.skipped.1"], ["occurrence.stopped.1"])
 
 
@@ -279,7 +281,7 @@ def run_point(point: str, database_url: str, nats_url: str, directory: Path) -> 
             for handler in HANDLERS:
                 story, before = story_of(point), said(database, point)
                 if story.overlap:
-                    until_led(database, victims)  # each of its fire times is met in its turn
+                    until_ready(database, victims, story)  # each fire time is met in its turn
                 job, key = begin(scheduler, handler, flags, story)
                 occurrences[key] = handler
 
@@ -305,13 +307,16 @@ def parts(point: str) -> list[str]:
     return names.replace("in the client, ", "in the client; ").split(",")
 
 
-def until_led(database: Database, victims: Victims) -> None:
-    """Until the scanner leads everything."""
-    led = database.sql("SELECT bool_and(lease_until > now()) FROM :schema.partitions")
+def until_ready(database: Database, victims: Victims, story: Story) -> None:
+    """Until the scanner leads everything, and the worker lives where it has to."""
+    led = "SELECT bool_and(lease_until > now()) FROM :schema.partitions"
+    lives = "SELECT count(*) > 0 FROM :schema.instances WHERE role = 'worker'"
+    roles = {"scanner": led} | ({"worker": lives} if story.while_running else {})
     deadline = time.monotonic() + DEADLINE_S
-    while database.query(led) != [(True,)] and time.monotonic() < deadline:
-        victims.keep_alive("scanner")
-        time.sleep(0.05)
+    for ready in roles.values():
+        while database.query(database.sql(ready)) != [(True,)] and time.monotonic() < deadline:
+            victims.keep_alive(*roles)
+            time.sleep(0.05)
 
 
 def said(database: Database, point: str) -> int:
@@ -326,7 +331,7 @@ def begin(scheduler: Scheduler, handler: str, flags: Path, story: Story) -> tupl
     at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
     job = scheduler.register(
         handler,
-        schedule=Every(2, at, limit=2) if story.overlap else Once(at),
+        schedule=Every(INTERVAL_S, at, limit=2) if story.overlap else Once(at),
         overlap=story.overlap or "skip",
         retry=Retry(base=0.0, jitter=0.0, max_attempts=10),
         payload={"first": story.first} if story.first else {},

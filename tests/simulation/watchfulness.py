@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import takewhile
 from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -66,10 +67,11 @@ class Watchfulness:
     def seen(self) -> Seen:
         tables, now = self.world.log.tables, self.world.now()
         letters = [self._ended(identity).recorded_at for identity in tables.dead_letters]
+        lately = takewhile(
+            lambda event: now - event.recorded_at < timedelta(seconds=60), reversed(tables.events)
+        )
         late = sum(1 for miss in self._misses(now) if miss.due <= now) or sum(
-            now - event.recorded_at < timedelta(seconds=60)
-            for event in tables.events
-            if event.topic == "deadline.missed.1"
+            event.topic == "deadline.missed.1" for event in lately
         )
         return Seen(
             now=now,

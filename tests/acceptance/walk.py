@@ -289,7 +289,7 @@ def main() -> int:
         desk = Horolog(clean | {"HOROLOG_HOME": str(home)}, folder / "desk")
         terminals = [desk]
         try:
-            step("runs the demo", lambda: demo(desk, 5))
+            step("runs the demo", lambda: demo(desk, 20))
             step("the tutorial: a handler, a job, the page, a replay", lambda: tutorial(desk))
             desk.stop_all()
             found = apart.ensure()

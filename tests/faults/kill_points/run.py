@@ -109,6 +109,9 @@ ONCE = frozenset({
 })  # fmt: skip
 
 DEADLINE_S = 30.0
+LEASE_S = 1.6
+"""A little longer than that of the victims."""
+
 INTERVAL_S = 4
 """Between the fire times of a job that overlaps itself: the first run has begun by the second."""
 ENDED = (["occurrence.succeeded.1"], ["occurrence.skipped.1"], ["occurrence.stopped.1"])
@@ -313,6 +316,8 @@ def until_ready(database: Database, victims: Victims, story: Story) -> None:
     lives = "SELECT count(*) > 0 FROM :schema.instances WHERE role = 'worker'"
     roles = {"scanner": led} | ({"worker": lives} if story.while_running else {})
     deadline = time.monotonic() + DEADLINE_S
+    victims.keep_alive(*roles)
+    time.sleep(LEASE_S)  # what a dead one led is led no more
     for ready in roles.values():
         while database.query(database.sql(ready)) != [(True,)] and time.monotonic() < deadline:
             victims.keep_alive(*roles)

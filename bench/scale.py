@@ -11,7 +11,8 @@ each process, and what a client asks:
     workers      worker processes: 1 to 4
     partitions   partitions of the namespace, all led by one scanner: 1 to 64
 
-`flat` is the greatest figure of a curve over its smallest: 1 is flat.
+`flat` is the greatest figure of a curve over its smallest: 1 is flat. Curves that the JSON file has
+already, from a run before, stay in it, so that they can be measured one by one.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -172,6 +174,9 @@ def main() -> int:
         if len(chosen) != 1:
             parser.error("--sizes are those of one curve: name it with --only")
         sizes[chosen[0]] = [int(size) for size in given.sizes.split(",")]
+    kept: list[dict[str, Any]] = []
+    if given.json is not None and given.json.exists():
+        kept = [one for one in json.loads(given.json.read_text()) if one["curve"] not in chosen]
     points: list[Point] = []
     with tempfile.TemporaryDirectory(prefix="horolog-bench-") as directory:
         servers = EmbeddedServers(Path(directory) / "home")
@@ -188,7 +193,7 @@ def main() -> int:
                     points.append(measures[curve](size))
                     # What was measured stays, whatever becomes of the rest.
                     if given.json is not None:
-                        document = [asdict(point) for point in points]
+                        document = kept + [asdict(point) for point in points]
                         given.json.write_text(json.dumps(document, indent=1) + "\n")
                 show([point for point in points if point.curve == curve])
         finally:

@@ -280,7 +280,8 @@ def test_what_one_order_is_needed_for_is_asked_of_one_log(
     with pytest.raises(InvalidSetting, match="choose one with --log N"):
         two.database_url()
     with one(two, 1) as alone:
-        assert alone.log(limit=1)[0].position == 1
+        here = alone.register("x", schedule=Every(86_400), **in_log(two, 1))
+        assert [event.stream for event in alone.log(after=alone.position() - 1)] == [here.id]
         with pytest.raises(NotAllowed, match="belongs to log 0 of 2"):
             alone.register("x", schedule=Every(9), **in_log(two, 0))
 

@@ -73,7 +73,10 @@ def web(
         elif not until_stdin_closes:  # else `horolog dev` has said it
             click.echo(f"the page is at {address}; Ctrl-C stops")
 
-    serve(place.settings(), settings, ready=ready)
+    found = place.settings()
+    if found.log is None and found.place.logs > 1:
+        found.database_url()  # says that the page is of one log
+    serve(found, settings, ready=ready)
     return DONE
 
 

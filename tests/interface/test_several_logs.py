@@ -310,3 +310,4 @@ def test_another_order_or_another_number_of_logs_is_refused(
     assert run(["log", *place]) == 1
     assert "--log N" in capsys.readouterr().err
     assert run(["log", *place, "--log", "1", "--limit", "1"]) == 0
+    assert run(["web", *place]) == 2

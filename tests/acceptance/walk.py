@@ -157,6 +157,17 @@ def last_week(terminal: Horolog) -> None:
     )
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(behind.format(schema))
+        # Functions that state where they look are led there too, for as long as it is last week.
+        paths = connection.execute(
+            "SELECT p.oid::regprocedure::text, split_part(c, '=', 2)"
+            " FROM pg_proc p, unnest(proconfig) c"
+            " WHERE pronamespace = %s::regnamespace AND c LIKE 'search_path=%%'",
+            [terminal.environment["HOROLOG_NAMESPACE"]],
+        ).fetchall()
+        for function, path in paths:
+            stated = path if "pg_catalog" in path else f"pg_catalog, {path}"
+            lead = f"ALTER FUNCTION {function} SET search_path = {past}, {stated}"
+            connection.execute(lead.encode())
     mark = "&" if "?" in database_url else "?"
     options = quote(f"-csearch_path={past},pg_catalog")
     then = Horolog(
@@ -167,6 +178,9 @@ def last_week(terminal: Horolog) -> None:
     then.within(
         "job", "pause", "nightly", "--actor", "ann@desk", "--reason", "the disk is full"
     )  # fmt: skip
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for function, path in paths:
+            connection.execute(f"ALTER FUNCTION {function} SET search_path = {path}".encode())
     try:
         told = terminal.within("job", "changes", "nightly", "--json").json
         (pause,) = [change for change in told if change["what"] == "paused"]

@@ -17,7 +17,8 @@ class ReadyMessage(Protocol):
 
     @property
     def age_s(self) -> float:
-        """Seconds since the queue got the message (not this delivery of it)."""
+        """Seconds at least since the queue got the message (not this delivery of it), whatever
+        this machine's clock shows."""
         ...
 
     @property

@@ -16,9 +16,10 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 
 import nats.errors
 from nats.aio.client import Client
@@ -47,6 +48,24 @@ _UNUSED_S = 1.0
 _EMPTY = frozenset({"404", "408"})
 
 
+class ServerTime:
+    """The server's clock, as far as its messages tell: this machine's own may be wrong by hours.
+
+    A message arrives after it was stored, so the clock shows at least what it showed then and the
+    time since the arrival. Until a fresh message came the ages are too small, never too large.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._ahead_s = -inf
+
+    def age_s(self, stored_at: float, arrived_at: float) -> float:
+        """Seconds at least since the server stored what arrived here at ``arrived_at``
+        (monotonic); ``stored_at`` is the server's stamp."""
+        self._ahead_s = max(self._ahead_s, stored_at - arrived_at)
+        return self._monotonic() + self._ahead_s - stored_at
+
+
 class NatsMessage:
     """As :class:`horolog.application.worker.held.ReadyMessage` promises."""
 
@@ -63,7 +82,8 @@ class NatsMessage:
 
     @property
     def age_s(self) -> float:
-        return max(0.0, time.time() - self._message.metadata.timestamp.timestamp())
+        stored_at = self._message.metadata.timestamp.timestamp()
+        return self._source.server_time.age_s(stored_at, self.arrived_at)
 
     @property
     def traceparent(self) -> str | None:
@@ -112,6 +132,7 @@ class NatsReadySource:
         self._tasks: list[asyncio.Task[None]] = []
         self._client: Client | None = None
         self._stream: ReadyStream | None = None
+        self.server_time = ServerTime(time.monotonic)
 
     async def start(self) -> None:
         """Connects, makes the named queues if they are missing, and begins to look after them."""

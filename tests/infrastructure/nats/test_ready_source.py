@@ -7,7 +7,7 @@ import pytest
 from nats.js import JetStreamContext
 
 from horolog.infrastructure.nats.connection import connect
-from horolog.infrastructure.nats.ready_source import NatsReadySource
+from horolog.infrastructure.nats.ready_source import NatsReadySource, ServerTime
 from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings
 
 
@@ -63,3 +63,15 @@ async def test_a_source_that_hears_news_while_it_is_closed_is_closed(
         await asyncio.sleep(0)
     async with asyncio.timeout(10):
         await source.close()
+
+
+def test_the_age_of_a_message_is_told_by_the_servers_stamps_alone() -> None:
+    monotonic = 50.0
+    time = ServerTime(lambda: monotonic)
+    an_hour_old = 1_000.0
+    assert time.age_s(an_hour_old, arrived_at=50.0) == 0, "nothing tells what time it is there"
+    monotonic = 57.0
+    assert time.age_s(an_hour_old, arrived_at=56.0) == 7
+    fresh = 4_600.0
+    assert time.age_s(fresh, arrived_at=57.0) == 0
+    assert time.age_s(an_hour_old, arrived_at=57.0) == 3_600

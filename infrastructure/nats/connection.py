@@ -8,7 +8,7 @@ Drivers' exceptions are translated here and nowhere else; no message shows a pas
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -49,10 +49,10 @@ async def connect(
     stated = without_options(checked_urls(url))
     servers = stated.urls
     client = Client()
-    last: list[Exception] = []
+    noted: list[Exception] = []
 
     async def note(error: Exception) -> None:
-        last[:] = [error]
+        noted.append(error)
 
     async def on_reconnect() -> None:
         if reconnected is not None:
@@ -80,7 +80,7 @@ async def connect(
     except (nats.errors.Error, OSError, TimeoutError) as error:
         await disconnect(client)
         raise QueueUnavailable(
-            f"NATS cannot be reached at {_shown(servers)}: {one_line(last[-1] if last else error)}"
+            f"NATS cannot be reached at {_shown(servers)}: {_reason(noted or [error])}"
         ) from error
     # The first connection is bounded; from here on it is made again for ever.
     client.options["max_reconnect_attempts"] = -1
@@ -91,6 +91,17 @@ async def connect(
         await disconnect(client)
         raise
     return client, jetstream
+
+
+def _reason(errors: Sequence[BaseException]) -> str:
+    """Of what several attempts came to, a server's own words rather than the network's."""
+    for error in errors:
+        if isinstance(error, nats.errors.Error):
+            return one_line(error)
+    if isinstance(errors[-1], ConnectionResetError):
+        # What a server says before it hangs up is lost where it hangs up on unread bytes.
+        return f"{one_line(errors[-1])} (it may have refused the user, the password or plain text)"
+    return one_line(errors[-1])
 
 
 async def disconnect(client: Client) -> None:

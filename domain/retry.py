@@ -61,6 +61,11 @@ class Retry(BaseModel):
                 f"retry.{first['loc'][0]}={first['input']!r}: {first['msg']}"
             ) from None
 
+    # Read from JSON, as a part of a definition or of a message, it is validated as any model is. A
+    # model with an ``__init__`` of its own would have that called, and what a stranger wrote there
+    # (a name that is none of its arguments) would come out as no error of validation.
+    __init__.__pydantic_base_init__ = True  # pyright: ignore[reportFunctionMemberAccess]
+
     def delay_s(self, failures: int, identity: UUID) -> float:
         """Seconds to wait after the ``failures``-th failed attempt of this occurrence."""
         assert failures >= 1

@@ -7,6 +7,11 @@
 A run takes its slots first, is attempted in the log next, and runs only when the log has accepted
 that. Where handlers are over in a moment, some more are attempted ahead of their slots, so that the
 slots are not idle during an append; never more than this worker's pace uses up meanwhile.
+
+Each queue is wanted by itself. Of one that has a limit no more comes into these hands than may
+begin soon; and what waits here for a limit of its queue or its handler takes no place from what
+could begin at once. Else a flood of slow runs would fill the hands, and the quick ones of another
+queue would come in one at a time between them, later and later.
 """
 
 import asyncio
@@ -55,6 +60,10 @@ def _key(ready: ReadyRun) -> _Key:
     return (ready.occurrence.int, ready.attempt)
 
 
+def _nobody() -> None:
+    """Nobody pulls yet."""
+
+
 class Admission:
     """For the event loop's thread, but for ``in_hand`` and ``find``."""
 
@@ -80,7 +89,13 @@ class Admission:
         self._monotonic = monotonic
         self._refused = refused
         self._pace = Pace(monotonic())
+        self._paces = {queue: Pace(monotonic()) for queue in settings.queue_limits}
         self._waiting: deque[Waiting] = deque()
+        self._waiting_of: Counter[str] = Counter()
+        self._blocked = 0
+        """How many of those that wait lack a slot that others do not need."""
+        self._unwanted: set[str] = set()
+        """The queues that were told of late that nothing is wanted of them."""
         self._attempting: dict[_Key, Attempt] = {}
         self._begun: deque[Attempt] = deque()
         self._running: dict[_Key, Attempt] = {}
@@ -92,6 +107,8 @@ class Admission:
         """Set when more runs are wanted in hand."""
         self.quiet = asyncio.Event()
         """Set, once stopping, when no attempt is in hand any more."""
+        self.wants_more: Callable[[], None] = _nobody
+        """Called when something is wanted again of a queue of which nothing was."""
 
     def connect(self, start: Callable[[Attempt], None], lifeline: Lifeline) -> None:
         """What runs the handlers, and what their runs reach; both need this in turn."""
@@ -101,14 +118,36 @@ class Admission:
     # Taking in.
 
     def room(self) -> int:
-        """How many more runs are wanted in hand now."""
+        """How many more runs are wanted in hand now, of all queues together."""
         if self._stopping or not self._may_begin():
             return 0
-        return self._slots.free + self._at_pace(_PULL_AHEAD_S) - len(self._waiting)
+        return self._in_all() - (len(self._waiting) - self._blocked)
+
+    def room_for(self, queue: str) -> int:
+        """How many more runs of the queue are wanted in hand now."""
+        room = min(self.room(), self._most_of(queue) - self._waiting_of[queue])
+        if room <= 0:
+            self._unwanted.add(queue)
+        return room
+
+    def is_limited(self, queue: str) -> bool:
+        """Whether the queue has a limit of its own here, so that it shares with no other."""
+        return queue in self._paces
+
+    def _in_all(self) -> int:
+        return self._slots.free + self._at_pace(_PULL_AHEAD_S)
+
+    def _most_of(self, queue: str) -> int:
+        """How many runs of the queue may wait here."""
+        left, pace = self._slots.left(queue), self._paces.get(queue)
+        if left is None or pace is None:
+            return self._in_all()
+        return min(self._in_all(), left + self._ahead_of(pace, _PULL_AHEAD_S))
 
     def add(self, ready: ReadyRun, handler: AnyHandler, held: Held) -> None:
         """Takes a run in hand; ``wake`` or ``admit`` follows."""
         self._waiting.append(Waiting(ready, handler, held))
+        self._waiting_of[ready.queue] += 1
 
     def wake(self) -> None:
         """Admits what waits, once for all that happens in this round of the loop."""
@@ -128,6 +167,7 @@ class Admission:
             if not has_free and self._ahead >= may_be_ahead:
                 break
             waiting = self._waiting.popleft()
+            self._no_longer_waits(waiting)
             if self._is_in_hand(waiting):
                 # A second copy of what is in hand already: the first one's outcome is enough.
                 self._counting.add("redeliveries")
@@ -141,32 +181,57 @@ class Admission:
                 self._attempt(waiting, has_slots=False)
             else:
                 blocked.append(waiting)
+                self._waiting_of[waiting.ready.queue] += 1
         self._waiting.extendleft(reversed(blocked))
-        if self.room() > 0:
-            self.has_room.set()
+        self._blocked = len(blocked)
+        self._say_what_is_wanted()
+
+    def _no_longer_waits(self, waiting: Waiting) -> None:
+        queue = waiting.ready.queue
+        self._waiting_of[queue] -= 1
+        if self._waiting_of[queue] <= 0:
+            del self._waiting_of[queue]
+
+    def _say_what_is_wanted(self) -> None:
+        if self.room() <= 0:
+            return
+        self.has_room.set()
+        if self._unwanted:
+            asked, self._unwanted = self._unwanted, set()
+            if any(self.room_for(queue) > 0 for queue in sorted(asked)):
+                self.wants_more()
 
     def give_back_blocked(self) -> None:
-        """Gives back what waits for its handler's own slots and stands before those of others."""
-        if not self._waiting or not self._may_begin():
-            return
-        if self._slots.free <= 0 or self.room() > 0:
+        """Gives back what waits for its queue's or handler's own slots and fills these hands: other
+        runs of its queue could begin here, or these elsewhere."""
+        if not self._blocked or not self._may_begin() or self._slots.free <= 0:
             return
         before = self._monotonic() - self._settings.give_back_delay_s
         waiting = Counter(id(entry.held) for entry in self._waiting)
+        full = {q for q, count in self._waiting_of.items() if count >= self._most_of(q)}
         given: set[int] = set()
         for entry in self._waiting:
             held = entry.held
-            whole = waiting[id(held)] == held.open
+            whole = waiting[id(held)] == held.open and entry.ready.queue in full
             if whole and id(held) not in given and held.held_since <= before:
                 given.add(id(held))
                 held.give_back(self._settings.give_back_delay_s)
-        self._waiting = deque(entry for entry in self._waiting if id(entry.held) not in given)
+        if given:
+            gone = [entry for entry in self._waiting if id(entry.held) in given]
+            self._waiting = deque(entry for entry in self._waiting if id(entry.held) not in given)
+            for entry in gone:
+                self._no_longer_waits(entry)
+            self._blocked = max(0, self._blocked - len(gone))
+            self._say_what_is_wanted()
 
     def _may_begin(self) -> bool:
         return self._commit.available and self._commit.waiting < self._settings.uncommitted_runs
 
     def _at_pace(self, seconds: float) -> int:
-        return min(_MAX_AHEAD, int(self._pace.per_second(self._monotonic()) * seconds))
+        return self._ahead_of(self._pace, seconds)
+
+    def _ahead_of(self, pace: Pace, seconds: float) -> int:
+        return min(_MAX_AHEAD, int(pace.per_second(self._monotonic()) * seconds))
 
     def _is_in_hand(self, waiting: Waiting) -> bool:
         key = _key(waiting.ready)
@@ -206,7 +271,10 @@ class Admission:
         """A handler has ended: its slots are free."""
         self._running.pop(_key(attempt.ready), None)
         self._release(attempt)
-        self._pace.note(1, self._monotonic())
+        now = self._monotonic()
+        self._pace.note(1, now)
+        if (pace := self._paces.get(attempt.ready.queue)) is not None:
+            pace.note(1, now)
         while self._begun and self._take_slots(self._begun[0]):
             self._start(self._begun.popleft())
         self._after_one()
@@ -251,6 +319,8 @@ class Admission:
         for waiting in self._waiting:
             waiting.held.give_back(0.0)
         self._waiting.clear()
+        self._waiting_of.clear()
+        self._blocked = 0
         for attempt in self._begun:
             self._return(attempt)
         self._begun.clear()

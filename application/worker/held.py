@@ -137,11 +137,31 @@ class HeldMessages:
         del self._held[id(held)]
 
 
+Wanted = Callable[[str], int]
+"""How many more messages of a queue are wanted in hand now."""
+
+
+def as_many_as_there_are(queue: str) -> int:
+    """Of each queue, so that the limit alone bounds what comes."""
+    del queue
+    return 1 << 30
+
+
 class PullsReady(Protocol):
-    """The ready queue as the worker takes from it.
+    """The ready queue as the worker takes from it."""
 
-    Guarantees: waits until there is something, and gives it at once, at most ``limit`` messages;
-    being cancelled while it waits loses none. A queue that is away is waited for. Errors: none.
-    """
+    async def pull(
+        self, limit: int, wanted: Wanted = as_many_as_there_are
+    ) -> Sequence[ReadyMessage]:
+        """Waits until there is something that is wanted, and gives it at once, at most ``limit``
+        messages.
 
-    async def pull(self, limit: int) -> Sequence[ReadyMessage]: ...
+        Guarantees: of a queue no more is asked for than is ``wanted`` when it is asked, so that one
+        of which nothing is wanted takes no place from the others. Being cancelled while it waits
+        loses none. A queue that is away is waited for. Errors: none.
+        """
+        ...
+
+    def wants_more(self) -> None:
+        """More is wanted of a queue than when it was last asked: a pull that waits asks again."""
+        ...

@@ -29,6 +29,11 @@ class Slots:
         """How many more runs could begin, were they of the kinds that have a slot."""
         return sum(self._left(kind) for kind in self._kinds)
 
+    def left(self, queue: str) -> int | None:
+        """How many more runs of the queue may begin by its own limit; ``None`` where it has
+        none."""
+        return self._queues.get(queue)
+
     def are_plain(self, handler: AnyHandler, queue: str) -> bool:
         """Whether a run needs no more than one of the worker's own slots."""
         return not handler.is_limited and queue not in self._queues

@@ -62,7 +62,10 @@ class Taking:
         self._actor = actor
         self._monotonic = monotonic
         self._refused = refused
-        self._runs_per_message = 1.0
+        admission.wants_more = ready.wants_more
+        self._runs_per_message: dict[str, float] = {}
+        """By the queues that were asked about: one in a flood sends many in a message, and another
+        that one at a time is not to be asked for fewer because of it."""
         self._named_unknown: set[str] = set()
 
     async def run(self) -> None:
@@ -74,25 +77,37 @@ class Taking:
                 admission.has_room.clear()
                 await admission.has_room.wait()
                 continue
-            limit = min(_MAX_PULL, ceil(room / self._runs_per_message))
-            messages = await self._ready.pull(limit)
-            taken = sum(self._take(message) for message in messages)
-            if messages:
-                # Quick to believe in many runs a message, slow to forget it: never too much.
-                mean = taken / len(messages)
-                self._runs_per_message = max(1.0, mean, self._runs_per_message * 0.9)
+            messages = await self._ready.pull(min(_MAX_PULL, room), self._wanted)
+            for message in messages:
+                self._take(message)
             admission.admit()
 
-    def _take(self, message: ReadyMessage) -> int:
-        """Takes a message in hand; how many runs it had."""
+    def _wanted(self, queue: str) -> int:
+        """How many messages of a queue are wanted: queues without a limit share what there is."""
+        size = self._runs_per_message.setdefault(queue, 1.0)
+        room = self._admission.room_for(queue)
+        if room <= 0:
+            return 0
+        shared = 1 if self._admission.is_limited(queue) else len(self._runs_per_message)
+        return min(_MAX_PULL, ceil(room / shared / size))
+
+    def _note_size(self, queue: str, runs: int) -> None:
+        """Quick to believe in many runs a message, slow to forget it: never too much."""
+        size = self._runs_per_message.get(queue)
+        if size is not None:
+            self._runs_per_message[queue] = max(1.0, runs, size * 0.95)
+
+    def _take(self, message: ReadyMessage) -> None:
+        """Takes a message in hand."""
         try:
             runs = decode(message.data)
         except ValueError as error:
             self._throw_away(message, str(error))
-            return 0
+            return
         if not runs:
             self._throw_away(message, "it holds no run")
-            return 0
+            return
+        self._note_size(runs[0].queue, len(runs))
         held = self._held.hold(message, len(runs), self._monotonic())
         if self._key is None or self._doubted is None or is_signed(message.data, self._key):
             for ready in runs:
@@ -100,7 +115,6 @@ class Taking:
         else:
             self._counting.add("unsigned_messages")
             self._doubted(runs, held)
-        return len(runs)
 
     def take(self, ready: ReadyRun, held: Held) -> None:
         """Takes in hand a run whose message says what the log says."""

@@ -26,7 +26,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from horolog.application.worker.held import ReadyMessage, Word
+from horolog.application.worker.held import ReadyMessage, Wanted, Word, as_many_as_there_are
 from horolog.domain.errors import HorologError, InvalidSetting
 from horolog.infrastructure.nats.connection import connect, disconnect
 from horolog.infrastructure.nats.permissions import inbox
@@ -126,6 +126,7 @@ class NatsReadySource:
         self._buffer: deque[NatsMessage] = deque()
         self._arrived = asyncio.Event()
         self._limit = 0
+        self._wanted: Wanted = as_many_as_there_are
         self._queues: dict[str, _Queue] = {}
         self._words: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
         self._news = asyncio.Event()
@@ -149,8 +150,9 @@ class NatsReadySource:
         """Whether there is a live connection; from any thread."""
         return self._client is not None and self._client.is_connected
 
-    async def pull(self, limit: int) -> list[ReadyMessage]:
+    async def pull(self, limit: int, wanted: Wanted = as_many_as_there_are) -> list[ReadyMessage]:
         self._limit = limit
+        self._wanted = wanted
         try:
             while not self._buffer:
                 self._arrived.clear()
@@ -163,6 +165,9 @@ class NatsReadySource:
             self._buffer.popleft() for _ in range(min(limit, len(self._buffer)))
         ]
         return taken
+
+    def wants_more(self) -> None:
+        self._arrived.set()
 
     def say(self, reply: str, word: bytes) -> None:
         """Sends a word about a delivery soon. One that is lost costs a redelivery."""
@@ -244,10 +249,12 @@ class NatsReadySource:
                 await self._ask(queue)
 
     async def _ask(self, queue: _Queue) -> None:
-        """Sends the request of a queue: its share of what the worker has room for."""
+        """Sends the request of a queue: what is wanted of it now, if anything is."""
         assert self._stream is not None
         assert self._client is not None
-        batch = max(1, self._limit // len(self._queues))
+        batch = min(self._limit, self._wanted(queue.name))
+        if batch <= 0:
+            return
         request = {
             "batch": batch,
             "expires": int(_LINGER_S * 1e9),

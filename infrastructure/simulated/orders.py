@@ -6,6 +6,7 @@ from uuid import UUID
 
 from horolog.domain.event import read_event
 from horolog.domain.job_events import DEFINING, JobEvent, Triggered
+from horolog.domain.log_events import OccurrencesPruned
 from horolog.domain.occurrence import Phase
 from horolog.infrastructure.simulated.log import SimulatedLog
 
@@ -55,5 +56,11 @@ class SimulatedOrders:
         ]
 
     def left_the_log(self, since: datetime) -> list[tuple[datetime, datetime]]:
-        del since  # nothing leaves a simulated log
-        return []
+        said = (
+            event
+            for stored in self._tables.events
+            if stored.topic == OccurrencesPruned.topic
+            and stored.recorded_at >= since
+            and isinstance(event := read_event(stored.topic, stored.state), OccurrencesPruned)
+        )
+        return [(event.since, event.until) for event in said if not event.more]

@@ -10,7 +10,7 @@ from horolog.application.scanner.looking import Held, QueueState
 from horolog.application.scanner.outbox import Message
 from horolog.application.scanner.publishing import Answer, Receipt
 from horolog.application.scanner.sent import Place
-from horolog.application.worker.held import ReadyMessage, Word
+from horolog.application.worker.held import ReadyMessage, Wanted, Word, as_many_as_there_are
 from horolog.domain.errors import QueueUnavailable
 from horolog.infrastructure.simulated.links import Link, direct
 from horolog.infrastructure.simulated.ready_stream import (
@@ -183,12 +183,12 @@ class SimulatedReadySource:
         await self._link(lambda: [self._stream.ensure_queue(q) for q in self._queues or ()])
         self._stream.changed.append(self._told)
 
-    async def pull(self, limit: int) -> list[ReadyMessage]:
+    async def pull(self, limit: int, wanted: Wanted = as_many_as_there_are) -> list[ReadyMessage]:
         while not self._buffer:
             self._news.clear()
             wait_s = self._linger_s
             try:
-                taken, offer_at = await self._ask(limit)
+                taken, offer_at = await self._ask(limit, wanted)
             except QueueUnavailable:
                 await asyncio.sleep(min(1.0, self._linger_s))
                 continue
@@ -205,14 +205,19 @@ class SimulatedReadySource:
         ]
         return given
 
-    async def _ask(self, limit: int) -> tuple[list[Delivery], float | None]:
+    def wants_more(self) -> None:
+        self._news.set()
+
+    async def _ask(self, limit: int, wanted: Wanted) -> tuple[list[Delivery], float | None]:
         """What is there, and in how many seconds something may be offered again."""
 
         def ask() -> tuple[list[Delivery], float | None]:
             for queue in self._queues or ():
                 self._stream.ensure_queue(queue)
-            taken = self._stream.take(self._queues, limit)
-            offer_at = self._stream.next_offer(self._queues)
+            names = self._stream.queues() if self._queues is None else self._queues
+            most = {name: most for name in names if (most := wanted(name)) > 0}
+            taken = self._stream.take(most, limit)
+            offer_at = self._stream.next_offer(most)
             return taken, None if offer_at is None else offer_at - self._stream.now()
 
         return await self._link(ask)

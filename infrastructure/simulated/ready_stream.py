@@ -9,7 +9,7 @@ consumer deleted, its bounds changed. Pure but for the clock that it is given.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -154,19 +154,19 @@ class SimulatedStream:
         )
         return waiting, consumer.delivered
 
-    def take(self, queues: Collection[str] | None, limit: int) -> list[Delivery]:
-        """Delivers up to ``limit`` messages of the queues (all, if absent)."""
+    def take(self, queues: Mapping[str, int], limit: int) -> list[Delivery]:
+        """Delivers up to ``limit`` messages, of each of the queues as many as is said."""
         life, now = self._life, self.now()
         if life is None:
             return []
         taken: list[Delivery] = []
-        for name in sorted(life.consumers if queues is None else queues):
-            consumer = life.consumers.get(name)
-            if consumer is not None and len(taken) < limit:
-                taken += self._deliver(life, name, consumer, limit - len(taken), now)
+        for name in sorted(queues):
+            consumer, most = life.consumers.get(name), min(queues[name], limit - len(taken))
+            if consumer is not None and most > 0:
+                taken += self._deliver(life, name, consumer, most, now)
         return taken
 
-    def next_offer(self, queues: Collection[str] | None) -> float | None:
+    def next_offer(self, queues: Collection[str]) -> float | None:
         """When something that was delivered is offered again, if nobody acknowledges it."""
         life = self._life
         if life is None:
@@ -174,7 +174,7 @@ class SimulatedStream:
         times = [
             pending.again_at
             for name, consumer in life.consumers.items()
-            if queues is None or name in queues
+            if name in queues
             for pending in consumer.pending.values()
         ]
         return min(times, default=None)

@@ -220,3 +220,33 @@ async def test_a_queues_depth_is_what_was_not_delivered(both: Both) -> None:
     assert (await both.queue.depths(["nobodys"]))["nobodys"] == (
         await both.queue.depths(["other"])
     )["other"]
+
+
+async def test_a_queue_of_which_nothing_is_wanted_takes_no_place_from_the_others(
+    both: Both,
+) -> None:
+    wanted = {"slow": 0, "quick": 10}
+
+    async def take(count: int) -> int:
+        """So many of them, and how many more came with them."""
+        got: list[ReadyMessage] = []
+        async with asyncio.timeout(10):
+            while len(got) < count:
+                got += await both.source.pull(10, wanted.__getitem__)
+        for delivery in got:
+            delivery.tell(DONE)
+        return len(got) - count
+
+    await both.queue.publish([*(message("slow") for _ in range(3)), message("quick")])
+    assert await take(1) == 0
+    waits = asyncio.create_task(take(2))
+    done, _ = await asyncio.wait([waits], timeout=0.1)
+    assert not done
+    wanted["slow"] = 2
+    both.source.wants_more()
+    assert await waits == 0
+    wanted["slow"] = 0
+    await both.queue.publish([message("quick")])
+    assert await take(1) == 0
+    wanted["slow"] = 1
+    assert await take(1) == 0

@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from tests.simulation.keeping import Archive, WiredMonths
 from tests.simulation.network import Blocking, BlockingLog, BlockingWire, Wire
 from tests.simulation.transactions import draining, give
 from tests.simulation.virtual_time import Process
@@ -26,6 +27,7 @@ from horolog.application.commands.context import Context
 from horolog.application.commands.job_spec import JobSpec
 from horolog.application.inbox.commands import Commands
 from horolog.application.inbox.giving import Giver, Giving
+from horolog.application.retention import prune
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Cron, Every, Once, Schedule
 from horolog.infrastructure.simulated.orders import SimulatedOrders
@@ -167,6 +169,18 @@ class Client(Process):
             orders,  # pyright: ignore[reportArgumentType]
             self._job(what),
             asked,
+        )
+
+    def _prune(self, context: Context, link: BlockingWire, what: dict[str, Any]) -> Any:
+        """What is that old. The program takes a day or more, so it is told of tomorrow."""
+        keeping = self._world.keeping
+        return prune(
+            WiredMonths(keeping, link),
+            older_than_days=1,
+            now=context.clock.now() + timedelta(days=1) - timedelta(seconds=what["age_s"]),
+            drawn=lambda: UUID(bytes=self.draw(16)),
+            actor="user",
+            archive=Archive(keeping),
         )
 
     def _limit_queue(self, context: Context, link: BlockingWire, what: dict[str, Any]) -> Any:

@@ -28,6 +28,8 @@ def judge(world: "World") -> Judgement:
     report = verify(SimulatedLogScan(world.log))
     problems += [str(violation) for violation in report.violations]
     problems += projections(world)
+    problems += world.keeping.problems()
+    problems += world.view.problems([event.position for event in world.keeping.history()])
     try:
         problems += Model(world).check()
     except (KeyError, AssertionError, StopIteration, IndexError) as error:
@@ -52,7 +54,8 @@ def projections(world: "World") -> list[str]:
         (e.position, e.recorded_at, e.stream, e.version, e.topic, e.state, 0) for e in tables.events
     ]
     try:
-        folded: Changes = fold_window(rows, 0, _Nothing())
+        pruned = SimulatedLogScan(world.log).pruned()
+        folded: Changes = fold_window(rows, 0, _Nothing(), pruned=pruned)
     except Exception as error:  # noqa: BLE001 - whatever it is, the projections cannot be rebuilt
         return [f"the projections cannot be rebuilt: {type(error).__name__}: {error}"]
     found: list[str] = []

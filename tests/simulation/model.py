@@ -94,9 +94,9 @@ class Model:
                 e.topic.split(".")[1],
                 from_json(e.state),
             )
-            for e in world.log.tables.events
+            for e in world.keeping.history()
         ]
-        self._about = {e.position: e.topic.split(".")[0] for e in world.log.tables.events}
+        self._about = {e.position: e.topic.split(".")[0] for e in world.keeping.history()}
         self._jobs: dict[UUID, Job] = {}
         self._lives: dict[UUID, Life] = {}
         self._changes: dict[UUID, list[Event]] = defaultdict(list)
@@ -106,7 +106,10 @@ class Model:
             or (a.kind == "log_clock_step" and a.amount > lease_s / 4)
             for a in world.plan.actions
         )
-        self._troubled = any(a.kind not in COMMANDS for a in world.plan.actions)
+        self._troubled = any(
+            a.kind not in COMMANDS and not a.target.startswith("follower")
+            for a in world.plan.actions
+        )
 
     def check(self) -> list[str]:
         self._read()
@@ -119,6 +122,7 @@ class Model:
         self._check_orders()
         self._check_pauses()
         self._check_requests()
+        self._check_index()
         self._check_publishing()
         self._check_given()
         self._check_deadlines()
@@ -607,6 +611,16 @@ class Model:
             if count > 1:
                 self._say(f"{request_id} of job {job} ordered {count} runs")
 
+    def _check_index(self) -> None:
+        """What may fire is known to be due, and nothing else is: a scanner that is given rows which
+        it must not claim reads them for ever."""
+        runs = [row.run for row in self._world.log.tables.next_runs.values()]
+        due = {run.job_id for run in runs if run.kind == "job"}
+        for identity, job in self._jobs.items():
+            if identity in due and (job.paused is not None or job.cancelled is not None):
+                how = "paused" if job.cancelled is None else "cancelled"
+                self._say(f"job {identity} is {how}, and its next fire time is in the index")
+
     def _check_given(self) -> None:
         """A command of a client's transaction is carried out once, if that was committed."""
         said = Counter(
@@ -631,9 +645,10 @@ class Model:
             if self._about[event.position] == "deadline":
                 self._check_miss(event)
                 run = event.state.get("occurrence_id")
-                if run is not None:
-                    said[UUID(run), event.state["deadline"]] += 1
+                said[UUID(run or event.state["job_id"]), event.state["deadline"]] += 1
         soon = timedelta(seconds=80.0 * self._world.plan.tempo) + SLACK
+        for identity, job in self._jobs.items():
+            self._check_successes(identity, job, soon)
         for identity, life in self._lives.items():
             for kind, due, happened in self._deadlines(life):
                 if said[identity, kind] > 1:
@@ -648,12 +663,59 @@ class Model:
         due, kind = datetime.fromisoformat(event.state["due"]), event.state["deadline"]
         if due > event.at:
             self._say(f"a {kind} deadline was missed at {due}, which was later than {event.at}")
+        if kind == "success":
+            self._check_silence(event, due)
+            return
         life = self._lives.get(UUID(event.state["occurrence_id"]))
         if life is None or any(e.kind == "replayed" for e in life.events):
             return  # never claimed: skipped, or cancelled with its job
         for other, at, happened in self._deadlines(life):
             if other == kind and happened <= due:
                 self._say(f"{event.stream} missed no {kind} deadline: {at} was kept at {happened}")
+
+    def _successes(self, identity: UUID) -> list[datetime]:
+        """When the job was registered, and when a run of it succeeded, in their order."""
+        times = [e.at for e in self._events if e.stream == identity and e.kind == "registered"]
+        for life in self._lives.values():
+            if life.job == identity:
+                times += [e.at for e in life.events if e.kind == "succeeded"]
+        return sorted(times)
+
+    def _check_silence(self, event: Event, due: datetime) -> None:
+        """Nothing of the job had succeeded for as long as it may, and nobody had paused it."""
+        identity = UUID(event.state["job_id"])
+        job = self._jobs[identity]
+        within = timedelta(seconds=job.spec["policies"]["expect_success_by"])
+        times = self._successes(identity)
+        kept = [at for at in times if due - within < at <= due]
+        if kept or due - within not in times:
+            self._say(f"{event.stream} missed no success by {due}: there was one at {kept}")
+        if any(since + CHANGING < event.at < until for since, until in job.held):
+            self._say(f"{event.stream} missed a success by {due}, and its job was paused")
+
+    def _check_successes(self, identity: UUID, job: Job, soon: timedelta) -> None:
+        """That nothing of a job has succeeded for too long is said, once for each time."""
+        within_s = job.spec["policies"].get("expect_success_by")
+        said = [
+            datetime.fromisoformat(event.state["due"])
+            for event in self._events
+            if self._about[event.position] == "deadline"
+            and event.state["deadline"] == "success"
+            and event.state["job_id"] == str(identity)
+        ]
+        if len(said) != len(set(said)):
+            self._say(f"that job {identity} misses a success was said twice: {said}")
+        if within_s is None or self._troubled:
+            return
+        rested = self._world.rested_at
+        assert rested is not None
+        ends = [at for at in (job.paused, job.cancelled, rested) if at is not None]
+        times = self._successes(identity)
+        for since, until in pairwise([*times, min([*ends, self._world.now()])]):
+            due = since + timedelta(seconds=within_s)
+            unpaused = not any(began < until and ended > since for began, ended in job.held)
+            if until - due > soon and unpaused and due not in said:
+                self._say(f"job {identity} had no success by {due}, and nobody said so")
 
     def _deadlines(self, life: Life) -> list[tuple[str, datetime, datetime]]:
         """Each deadline of a run, when it was, and when what it asks for happened."""

@@ -46,7 +46,7 @@ ZONES = ("America/New_York", "Europe/London", "Europe/Berlin", "Australia/Lord_H
 COMMANDS = frozenset(
     {
         "register", "register_again", "pause", "resume", "cancel", "reschedule", "update",
-        "trigger", "replay", "discard", "cancel_run", "backfill", "limit_queue",
+        "trigger", "replay", "discard", "cancel_run", "backfill", "limit_queue", "prune",
     }
 )  # fmt: skip
 
@@ -94,6 +94,7 @@ class Plan:
     bounds: dict[str, Any]
     actions: tuple[Action, ...]
     focus: str = "everything"
+    followers: int = 0
 
     @cached_property
     def scanner_settings(self) -> ScannerSettings:
@@ -213,6 +214,9 @@ class _Drawing:
         for _ in range(random.randint(0, 12)):
             self._command()
         self._give()
+        self._ask_again()
+        self._prune()
+        followers = self._follow()
         bounds: dict[str, Any] = {}
         if random.random() < 0.2:
             bounds["max_messages"] = random.randint(2, 8)
@@ -229,6 +233,7 @@ class _Drawing:
             bounds,
             tuple(sorted(self._actions, key=lambda action: action.at)),
             self._focus,
+            followers,
         )
 
     def _do(self, at: float, kind: str, target: str = "", **values: Any) -> None:
@@ -296,6 +301,8 @@ class _Drawing:
         for deadline in ("start_within", "finish_within"):
             if watching.random() < 0.3:
                 policies[deadline] = watching.choice((1.0, 10.0, 60.0)) * tempo
+        if watching.random() < 0.25:
+            policies["expect_success_by"] = watching.choice((20.0, 90.0, 400.0)) * tempo
         return {
             "name": random.choice(NAMES) if random.random() < 0.97 else "nobodys",
             "key": f"job-{self._jobs}",
@@ -518,6 +525,41 @@ class _Drawing:
                     request = f"given-{number}"
                     self._do(at, "trigger", what={**what, "job": job, "request_id": request})
         self._random = drawn
+
+    def _prune(self) -> None:
+        """Some plans have an operator who prunes what is old enough; drawn apart."""
+        random = Random(f"prunings {self._seed}")
+        if self._focus == "old leaders":
+            return
+        for _ in range(random.choice((0, 0, 1, 3))):
+            at = random.uniform(150.0, max(160.0, self._units))
+            self._do(at, "prune", what={"age_s": random.choice((30.0, 120.0)) * self._tempo})
+
+    def _follow(self) -> int:
+        """How many processes run a user's projection, and what befalls them; drawn apart."""
+        random = Random(f"followers {self._seed}")
+        followers = random.choice((0, 0, 1, 2))
+        if followers and self._focus == "everything":
+            for _ in range(random.randint(0, 4)):
+                target = f"follower-{random.randrange(followers)}"
+                at, seconds = random.uniform(0.0, self._units), random.choice((0.5, 20.0, 90.0))
+                kind = random.choice(("crash", "crash", "freeze", "stop"))
+                steps = float(random.randint(1, 30))
+                self._do(at, kind, target, seconds=seconds, amount=steps)
+        return followers
+
+    def _ask_again(self) -> None:
+        """By a user who was not told, or was told too late: the same request of the same job. Drawn
+        apart, as what a client gives."""
+        random = Random(f"again {self._seed}")
+        for action in list(self._actions):
+            request = action.what.get("request_id")
+            if action.kind != "trigger" or request is None or "given" in action.what:
+                continue
+            if random.random() < 0.7:
+                at = action.at / self._tempo + random.choice((0.0, 0.2, 30.0)) * random.random()
+                what = {**action.what, "in_s": random.choice((None, action.what["in_s"]))}
+                self._do(min(at, self._units), "trigger", what=what)
 
     def _command(self) -> None:
         random = self._random

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import ModuleType
 
+from horolog.application.projecting import running
 from horolog.application.scanner import (
     claiming,
     headroom,
@@ -29,6 +30,7 @@ PAUSES: tuple[tuple[ModuleType, str], ...] = (
     (publishing, "FIRST_PAUSE_S"),
     (republishing, "FULL_PAUSE_S"),
     (firing, "WAIT_S"),
+    (running, "STAND_BY_S"),
     (claiming, "CONFLICT_PAUSE_US"),
 )
 

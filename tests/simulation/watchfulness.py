@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import takewhile
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from pydantic_core import from_json
@@ -36,6 +36,18 @@ REFUSED = 0.2
 """How many of the notices whoever is told does not take."""
 
 
+class Deadlines(NamedTuple):
+    """What a definition states, in seconds."""
+
+    start_s: float | None
+    finish_s: float | None
+    success_s: float | None
+
+
+MOST_EXECUTIONS = 100
+"""Among how many of a job's runs its last success is looked for."""
+
+
 @dataclass
 class Watchfulness:
     """What may be seen at the server, and what was told."""
@@ -43,9 +55,7 @@ class Watchfulness:
     world: "World"
     told: Counter[str] = field(default_factory=Counter[str])
     """Notices that were taken, by their ids."""
-    _deadlines: dict[str, tuple[float | None, float | None]] = field(
-        default_factory=dict[str, tuple[float | None, float | None]]
-    )
+    _deadlines: dict[str, Deadlines] = field(default_factory=dict[str, Deadlines])
 
     @cached_property
     def rule(self) -> AlertRule:
@@ -97,7 +107,7 @@ class Watchfulness:
         tables = self.world.log.tables
         for row in tables.next_runs.values():
             run = row.run
-            start_s, finish_s = self._of(run.job_id)
+            start_s, finish_s, _ = self._of(run.job_id)
             if run.kind == "backfill":
                 continue
             identity = None if run.kind == "job" else run.id
@@ -108,12 +118,31 @@ class Watchfulness:
                 yield self._miss("finish", run.job_id, identity, run.fire_time, finish_s)
         lately = timedelta(seconds=60.0 * self.world.plan.tempo)
         for one in tables.executions.values():
-            _, finish_s = self._of(one.job_id)
+            finish_s = self._of(one.job_id).finish_s
             if finish_s is None or one.kind == "backfill" or one.state == "discarded":
                 continue
             ended = self._ended(one.id).recorded_at
             if ended > one.fire_time + timedelta(seconds=finish_s) and ended > now - lately:
                 yield self._miss("finish", one.job_id, one.id, one.fire_time, finish_s)
+
+        yield from self._without_success()
+
+    def _without_success(self) -> Iterator[Miss]:
+        """Jobs of which nothing has succeeded for too long."""
+        tables = self.world.log.tables
+        for job in tables.jobs.values():
+            success_s = self._of(job.id).success_s
+            if success_s is None or job.status != "active":
+                continue
+            runs = sorted(one.id for one in tables.executions.values() if one.job_id == job.id)
+            since = [tables.streams[job.id][0].recorded_at]
+            since += [
+                self._ended(identity).recorded_at
+                for identity in runs[-MOST_EXECUTIONS:]
+                if tables.executions[identity].state == "succeeded"
+            ]
+            due = max(since) + timedelta(seconds=success_s)
+            yield Miss("success", job.id, job.name, OWNER, due, None, None)
 
     def _miss(
         self, kind: DeadlineKind, job: UUID, run: UUID | None, fire: datetime, within_s: float
@@ -121,12 +150,13 @@ class Watchfulness:
         name = self.world.log.tables.jobs[job].name
         return Miss(kind, job, name, OWNER, fire + timedelta(seconds=within_s), run, fire)
 
-    def _of(self, job: UUID) -> tuple[float | None, float | None]:
+    def _of(self, job: UUID) -> Deadlines:
         definition = self.world.log.tables.jobs[job].definition
         known = self._deadlines.get(definition)
         if known is None:
             stated = from_json(definition)
-            known = stated.get("start_within"), stated.get("finish_within")
+            names = ("start_within", "finish_within", "expect_success_by")
+            known = Deadlines(*(stated.get(name) for name in names))
             self._deadlines[definition] = known
         return known
 

@@ -16,7 +16,9 @@ from typing import Any
 
 from tests.simulation.commands import NAMESPACE, Client
 from tests.simulation.fibres import Fibre
+from tests.simulation.followers import FollowerMachine, View
 from tests.simulation.handlers import handlers_of
+from tests.simulation.keeping import Keeping
 from tests.simulation.plan import COMMANDS, Action, Plan
 from tests.simulation.processes import Machine, ScannerMachine, WorkerMachine
 from tests.simulation.transactions import Inbox
@@ -84,6 +86,8 @@ class World:
         self.witness = Witness(self)
         self.inbox = Inbox(self)
         self.watchfulness = Watchfulness(self)
+        self.view = View()
+        self.keeping = Keeping(self)
         self.client = Client(self)
         self.healed_at: datetime | None = None
         self.rested_at: datetime | None = None
@@ -143,6 +147,8 @@ class World:
                 self._start(f"scanner-{number}")
             for number in range(plan.workers):
                 self._start(f"worker-{number}")
+            for number in range(plan.followers):
+                self._start(f"follower-{number}")
             for action in plan.actions:
                 self.after(action.at, self._do, action)
             self.loop.run_until(plan.length_s)
@@ -161,7 +167,10 @@ class World:
             machine.fuse = None
             if machine.paused:
                 self.loop.resume(machine)
-        for role, count in (("scanner", self.plan.scanners), ("worker", self.plan.workers)):
+        plan = self.plan
+        for role, count in (
+            ("scanner", plan.scanners), ("worker", plan.workers), ("follower", plan.followers),
+        ):  # fmt: skip
             for number in range(count):
                 self._start(f"{role}-{number}")
         for lifted in ("default", "mail"):
@@ -250,8 +259,7 @@ class World:
         if (present is not None and present.alive) or self._kept_away.get(name):
             return
         life = self._lives[name] = self._lives.get(name, 0) + 1
-        kind = ScannerMachine if name.startswith("scanner") else WorkerMachine
-        machine = kind(
+        machine = KINDS[name.partition("-")[0]](
             f"{name}.{life}",
             self,
             drift=self._random.uniform(-1, 1) * MOST_DRIFT / self.plan.tempo,
@@ -373,6 +381,12 @@ class World:
         for _, machine in self._by_name(action.target):
             machine.wall_offset_s += action.amount
 
+
+KINDS: dict[str, type[Machine]] = {
+    "scanner": ScannerMachine,
+    "worker": WorkerMachine,
+    "follower": FollowerMachine,
+}
 
 MOST_DRIFT = 0.0
 """By how much the speed of a machine's clock may differ from that of the log's."""

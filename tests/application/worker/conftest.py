@@ -1,6 +1,7 @@
 """A worker in memory: the real loop on a simulated log, a queue that is a list, a clock by hand."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from horolog.application.ready import ReadyRun, encode, ready_run
 from horolog.application.states import DueOccurrence
 from horolog.application.worker.handlers import Handlers
 from horolog.application.worker.heartbeats import Extended
-from horolog.application.worker.held import ReadyMessage, Word
+from horolog.application.worker.held import ReadyMessage, Wanted, Word
 from horolog.application.worker.processes import RunsInProcess
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
@@ -78,6 +79,8 @@ class Message:
         self.age_s = age_s
         self.traceparent: str | None = None
         self.words: list[tuple[str, float]] = []
+        self.again: Callable[[], None] = lambda: None
+        """Delivers it once more."""
 
     def tell(self, word: Word) -> None:
         self.words.append((word.kind, word.delay_s))
@@ -104,7 +107,8 @@ class Bench:
         self.counts: dict[str, int] = {}
         self.extended: list[list[UUID]] = []
         self.pulls: list[int] = []
-        self._queue: asyncio.Queue[Message] = asyncio.Queue()
+        self._queues: dict[str, deque[Message]] = {}
+        self._news = asyncio.Event()
         self._jobs = 0
         self.loop: WorkerLoop | None = None
         self.processes: RunsInProcess | None = None
@@ -115,12 +119,20 @@ class Bench:
 
     # The ports.
 
-    async def pull(self, limit: int) -> list[ReadyMessage]:
+    async def pull(self, limit: int, wanted: Wanted) -> list[ReadyMessage]:
         self.pulls.append(limit)
-        messages: list[ReadyMessage] = [await self._queue.get()]
-        while len(messages) < limit and not self._queue.empty():
-            messages.append(self._queue.get_nowait())
+        messages: list[ReadyMessage] = []
+        while not messages:
+            self._news.clear()
+            for name, queue in self._queues.items():
+                most = min(wanted(name), limit - len(messages), len(queue))
+                messages += [queue.popleft() for _ in range(most)]
+            if not messages:
+                await self._news.wait()
         return messages
+
+    def wants_more(self) -> None:
+        self._news.set()
 
     async def append(self, decisions: Sequence[Decision]) -> Appended:
         await asyncio.sleep(0)
@@ -277,12 +289,17 @@ class Bench:
         return self.claim(self.register(name, payload, **policies))[0]
 
     def publish(self, *runs: ReadyRun, age_s: float = 0.0) -> Message:
-        return self.publish_raw(encode(runs), age_s)
+        return self.publish_raw(encode(runs), age_s, queue=runs[0].queue if runs else "default")
 
-    def publish_raw(self, data: bytes, age_s: float = 0.0) -> Message:
+    def publish_raw(self, data: bytes, age_s: float = 0.0, *, queue: str = "default") -> Message:
         message = Message(data, age_s)
-        self._queue.put_nowait(message)
+        message.again = lambda: self._put(queue, message)
+        self._put(queue, message)
         return message
+
+    def _put(self, queue: str, message: Message) -> None:
+        self._queues.setdefault(queue, deque()).append(message)
+        self._news.set()
 
     def events(self, run: ReadyRun) -> list[Any]:
         return [recorded.event for recorded in self.memory.stream(run.occurrence)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections import Counter
 from typing import Any
 from uuid import uuid4
 
@@ -426,3 +427,86 @@ async def test_a_queue_has_no_more_runs_at_once_than_it_may_and_leaves_room_for_
         gate.set()
         await bench.until_ended(*slow, *others)
     assert most["slow"] == 2
+
+
+async def test_a_flood_of_a_limited_queue_leaves_the_hands_free_for_another(bench: Any) -> None:
+    """The slow queue's messages hold fifty runs each, and the quick queue's one: neither takes the
+    other's place, whatever has ended in between."""
+    gate, begun = asyncio.Event(), Counter[str]()
+
+    @bench.handlers.handles("slow")
+    async def slow(run: Run) -> None:
+        begun["slow"] += 1
+        await gate.wait()
+
+    @bench.handlers.handles("quick")
+    async def quick(run: Run) -> None:
+        begun["quick"] += 1
+
+    slow_runs = bench.claim(bench.register("slow", queue="slow"), 500)
+    flood = [bench.publish(*slow_runs[at : at + 50]) for at in range(0, 500, 50)]
+    async with bench.working(concurrency=100, queue_limits={"slow": 2}, give_back_delay_s=1):
+        await bench.until(lambda: begun["slow"] == 2)
+        quick_runs = bench.claim(bench.register("quick", queue="quick"), 60)
+        for run in quick_runs:
+            bench.publish(run)
+        await bench.until_ended(*quick_runs)
+        # Not a moment has passed, so nothing was waited for that has to be given back first.
+        assert begun == {"slow": 2, "quick": 60}
+        assert [message.said for message in flood] == [[]] * 10
+        assert len(bench._queues["slow"]) >= 8, "no more is taken than these hands can do soon"
+        gate.set()
+        await bench.until_ended(*slow_runs)
+    assert begun == {"slow": 500, "quick": 60}
+
+
+@pytest.mark.parametrize("handler", ["narrow", "threaded"])
+async def test_what_waits_for_slots_of_its_own_takes_no_place_from_other_queues(
+    bench: Any, ran: list[str], handler: str
+) -> None:
+    """Of a handler that has a limit, and of the threads when all of them are taken."""
+    gate, free = asyncio.Event(), threading.Event()
+
+    @bench.handlers.handles("narrow", concurrency=1)
+    async def narrow(run: Run) -> None:
+        await gate.wait()
+
+    @bench.handlers.handles("threaded")
+    def threaded(run: Run) -> None:
+        free.wait(10)
+
+    slow_runs = bench.claim(bench.register(handler, queue="slow"), 100)
+    for run in slow_runs:
+        bench.publish(run)
+    async with bench.working(concurrency=10, threads=1):
+        await bench.until(lambda: any(len(bench.events(run)) > 1 for run in slow_runs))
+        await bench.settled()
+        others = bench.claim(bench.register("work", queue="quick"), 30)
+        for run in others:
+            bench.publish(run)
+        await bench.until_ended(*others)
+        free.set()
+        gate.set()
+    assert len(ran) == 30
+
+
+async def test_a_limited_queue_is_asked_again_as_soon_as_one_of_its_runs_has_ended(
+    bench: Any,
+) -> None:
+    gates = [asyncio.Event() for _ in range(4)]
+    begun: list[int] = []
+
+    @bench.handlers.handles("slow")
+    async def slow(run: Run, number: int) -> None:
+        begun.append(number)
+        await gates[number].wait()
+
+    runs = [bench.ready("slow", {"number": number}, queue="slow") for number in range(4)]
+    for run in runs:
+        bench.publish(run)
+    async with bench.working(queue_limits={"slow": 1}):
+        for number, gate in enumerate(gates):
+            await bench.until(lambda number=number: len(begun) == number + 1)
+            gate.set()
+        await bench.until_ended(*runs)
+    assert begun == [0, 1, 2, 3]

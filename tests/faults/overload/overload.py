@@ -14,7 +14,7 @@ Beside it a quick queue gets a few runs a second, in the same workers.
 Too late is what everything in it may be. The exit status is 1 where anything else is wrong: a run
 that is lost, doubled, failed or given up, a word of an error, memory that grows with the backlog,
 more connections than when all is calm, more claims than the bound says, or quick runs that waited
-for slow ones.
+for slow ones: more of those were begun in the meantime than when all was calm.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from threading import Thread
 from uuid import UUID
 
 from tests.faults.overload.handlers import SECONDS
+from tests.faults.overload.overtaking import Waits, of, waits
 from tests.faults.overload.watching import Watched, children
 from tests.faults.system.processes import Process
 
@@ -54,8 +55,10 @@ GROWTH = 1.5
 SLACK_MB = 60.0
 """How much more memory a process may take in the end than in the first third of the flood."""
 
-PATIENCE_S = 30.0
-"""A quick run that waits for longer than this waits for a slow one."""
+MORE_OFTEN_HALF = 2 * WORKERS * HANDS
+MORE_OFTEN_ALL = 10 * WORKERS * HANDS
+"""By how many more slow runs than when all is calm half of the quick ones may be overtaken in the
+flood, and 99 of 100: two, and ten, for each of the hands that do nothing but slow runs."""
 
 Say = Callable[[str], None]
 
@@ -93,6 +96,10 @@ class Stage:
         return self.ask("SELECT count(*)::int FROM :schema.executions WHERE state = 'succeeded'")[
             0
         ][0]
+
+    def position(self) -> int:
+        """Up to where jobs are registered in the log."""
+        return self.ask("SELECT coalesce(max(position), 0) FROM :schema.job_events")[0][0]
 
     def left(self) -> int:
         return self.ask("SELECT count(*)::int FROM :schema.next_runs")[0][0]
@@ -137,6 +144,8 @@ class Result:
     flooded: tuple[float, float] = (0.0, 0.0)
     flood: int = 0
     left: int = 0
+    marks: list[int] = field(default_factory=list[int])
+    waits: dict[str, Waits] = field(default_factory=dict[str, Waits])
     more_hands_at: float = 0.0
     breaches: list[str] = field(default_factory=list[str])
 
@@ -148,12 +157,13 @@ def overload(stage: Stage, watched: Watched, seconds: float, say: Say) -> Result
         time.sleep(0.1)
     _rates(stage, result, "calm", CALM_S / 2, lambda: stage.register(SUSTAINABLE * 0.8, CALM_S))
     since, before = watched.now, stage.registered
+    result.marks.append(stage.position())
     rate = SUSTAINABLE * 10
     say(f"calm is over; {rate:.0f} a second for {seconds:.0f} s")
     _rates(stage, result, "flood", seconds / 5, lambda: stage.register(rate, seconds))
     result.flooded, result.flood = (since, watched.now), stage.registered - before
     result.left = stage.left()
-    _quick_ones(stage, result)
+    result.marks.append(stage.position())
     say(f"the flood is over; {result.left:,} are left")
     _rates(stage, result, "recovery", seconds / 20, lambda: time.sleep(seconds / 5))
     result.more_hands_at = watched.now
@@ -183,13 +193,17 @@ def _rates(
 
 
 def _quick_ones(stage: Stage, result: Result) -> None:
-    """The quick runs went on beside the flood, all but those of the last moment."""
-    waiting = stage.ask(
-        f"SELECT count(*)::int FROM :schema.next_runs r JOIN :schema.jobs j ON j.id = r.job_id"
-        f" WHERE j.name = 'quick' AND r.fire_time < clock_timestamp() - interval '{PATIENCE_S} s'"
-    )[0][0]
-    if waiting:
-        result.breaches.append(f"{waiting} quick runs waited {PATIENCE_S:.0f} s for slow ones")
+    """The quick runs went on beside the flood as before it."""
+    calm_ended, flood_ended = result.marks
+    calm = result.waits["calm"] = waits(stage.database, 0, calm_ended)
+    flood = result.waits["flood"] = waits(stage.database, calm_ended, flood_ended)
+    for words, part, more in (("half", 0.5, MORE_OFTEN_HALF), ("99 of 100", 0.99, MORE_OFTEN_ALL)):
+        before, then = of(calm.overtaken, part), of(flood.overtaken, part)
+        if then > before + more:
+            result.breaches.append(
+                f"{words} of the quick runs were overtaken by {then:.0f} slow ones in the flood,"
+                f" and by {before:.0f} before"
+            )
 
 
 def judge(stage: Stage, watched: Watched, result: Result) -> None:
@@ -250,6 +264,8 @@ def table(watched: Watched, result: Result) -> str:
     lines[-1] += f" ({result.flood / max(1.0, ended - began):,.0f} a second), {result.left:,} left"
     lines += ["", f"{'late, in seconds':24} {'p50':>8} {'p99':>8}"]
     lines += [f"  {name:22} {p50:8.2f} {p99:8.2f}" for name, (p50, p99) in result.late.items()]
+    lines += ["", f"{'quick runs':24} overtaken p50 p99   claimed after s   and begun after s"]
+    lines += [f"  {part:22} {seen}" for part, seen in result.waits.items()]
     steps = [began + (ended - began) * part / 4 for part in range(5)]
     spans = [(0.0, began), *pairwise(steps), (ended, result.more_hands_at)]
     spans.append((result.more_hands_at, watched.now))
@@ -294,6 +310,7 @@ def main() -> int:
         with watched.watching():
             result = overload(stage, watched, seconds, say)
         _lateness(stage, result)
+        _quick_ones(stage, result)
         judge(stage, watched, result)
         print(table(watched, result))
     return 1 if result.breaches else 0

@@ -90,14 +90,20 @@ class FireTimes:
             self._close(self._chains[job])
 
     def _move_on(self, position: int) -> None:
-        """Takes the word of the log for the claims before ``position`` that were pruned."""
+        """Takes the word of the log for the claims before ``position`` that were pruned.
+
+        Their whole append has to be over: what was dropped on the way to a claim is recorded behind
+        it, and comes first.
+        """
         for move in self._pruned.moves(self._moved_to, position):
+            if move.append_position >= position:
+                break
+            self._moved_to = move.position
             chain = self._chains.get(move.job_id)
             if chain is not None:
                 self._close(chain)
                 if move.fires > chain.fires:
                     chain.next, chain.fires = move.next_fire, move.fires
-        self._moved_to = position
 
     def _chain(self, job: UUID, recorded_at: datetime) -> Chain | None:
         """The job's chain; what an earlier append left open is closed."""

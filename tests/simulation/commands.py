@@ -10,6 +10,7 @@ from uuid import UUID
 
 from tests.simulation.keeping import Archive, WiredMonths
 from tests.simulation.network import Blocking, BlockingLog, BlockingWire, Wire
+from tests.simulation.rebuilding import WINDOW, WiredRebuilds
 from tests.simulation.transactions import draining, give
 from tests.simulation.virtual_time import Process
 
@@ -27,6 +28,7 @@ from horolog.application.commands.context import Context
 from horolog.application.commands.job_spec import JobSpec
 from horolog.application.inbox.commands import Commands
 from horolog.application.inbox.giving import Giver, Giving
+from horolog.application.rebuild import Difference, rebuild
 from horolog.application.retention import prune
 from horolog.domain.retry import Retry
 from horolog.domain.schedule import Cron, Every, Once, Schedule
@@ -174,14 +176,24 @@ class Client(Process):
     def _prune(self, context: Context, link: BlockingWire, what: dict[str, Any]) -> Any:
         """What is that old. The program takes a day or more, so it is told of tomorrow."""
         keeping = self._world.keeping
+        months: Any = WiredMonths(keeping, link)
         return prune(
-            WiredMonths(keeping, link),
+            months,
             older_than_days=1,
             now=context.clock.now() + timedelta(days=1) - timedelta(seconds=what["age_s"]),
             drawn=lambda: UUID(bytes=self.draw(16)),
             actor="user",
             archive=Archive(keeping),
         )
+
+    def _rebuild(self, context: Context, link: BlockingWire, what: dict[str, Any]) -> Any:
+        """Nothing may differ, for nobody has broken anything."""
+        rebuilds: Any = WiredRebuilds(self._world.keeping, link)
+
+        def found(difference: Difference) -> None:
+            self._world.problem(f"a rebuild found {difference}")
+
+        return rebuild(rebuilds, actor="user", window=WINDOW, found=found)
 
     def _limit_queue(self, context: Context, link: BlockingWire, what: dict[str, Any]) -> Any:
         limits = Blocking(SimulatedQueueLimits(self._world.log), link)

@@ -63,12 +63,12 @@ def projections(world: "World") -> list[str]:
     kept = {i: row.run for i, row in tables.next_runs.items()}
     for identity in index.keys() | kept.keys():
         ours, theirs = kept.get(identity), index.get(identity)
-        if ours is None or theirs is None or _key(ours) != _key(theirs):
+        if ours is None or theirs is None or run_key(ours) != run_key(theirs):
             found.append(f"the index has {ours} of {identity}, and the log says {theirs}")
     jobs = {i: dated.row for i, dated in folded.jobs.items()}
     for identity in jobs.keys() | tables.jobs.keys():
         ours, theirs = tables.jobs.get(identity), jobs.get(identity)
-        if ours is None or theirs is None or _job_key(ours) != _job_key(theirs):
+        if ours is None or theirs is None or job_key(ours) != job_key(theirs):
             found.append(f"the jobs have {ours} of {identity}, and the log says {theirs}")
     letters = {i for i, letter in folded.dead_letters.items() if letter is not None}
     if letters != set(tables.dead_letters):
@@ -79,12 +79,12 @@ def projections(world: "World") -> list[str]:
     return found
 
 
-def _key(run: Any) -> tuple[Any, ...]:
+def run_key(run: Any) -> tuple[Any, ...]:
     return (
         run.job_id, run.partition, run.look, run.state, run.kind, run.version, run.fire_time,
         run.attempt, run.failures, run.fires,
     )  # fmt: skip
 
 
-def _job_key(row: Any) -> tuple[Any, ...]:
+def job_key(row: Any) -> tuple[Any, ...]:
     return (row.key, row.version, row.status, row.partition, row.name, row.queue, row.definition)

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from horolog.infrastructure.simulated.log_scan import SimulatedLogScan
 from horolog.infrastructure.simulated.tables import StoredEvent
 
 if TYPE_CHECKING:
+    from tests.simulation.rebuilding import SecondSet
     from tests.simulation.world import World
 
 NAMESPACE = "simulated"
@@ -41,6 +43,13 @@ class Keeping:
     pruned: int = 0
     """How many months have left."""
     busy: bool = False
+    bounds: list[datetime] = field(default_factory=list[datetime])
+    """Up to where months had left, after each of them."""
+    second: "SecondSet | None" = None
+
+    @property
+    def pruned_until(self) -> datetime | None:
+        return self.bounds[-1] if self.bounds else None
 
     def history(self) -> list[StoredEvent]:
         """Everything that was ever in the log, in its order."""
@@ -120,8 +129,14 @@ class Keeping:
         return SimulatedLogScan(self.world.log).page(after, limit)
 
     def links(self, after: int, limit: int) -> Sequence[Link]:
-        del after, limit  # a simulated log has no chain
-        return []
+        """An append is what was recorded at one instant. A simulated log has no hashes."""
+        found: list[Link] = []
+        for _, group in groupby(self.world.log.tables.events, key=lambda e: e.recorded_at):
+            events = list(group)
+            first, last = events[0].position, events[-1].position
+            if last > after:
+                found.append(Link(last, first, len(events), b"", b"", None))
+        return found[:limit]
 
     def drop(self, farewell: Farewell) -> bool:
         month, tables = farewell.month, self.world.log.tables
@@ -142,6 +157,7 @@ class Keeping:
             append_to_log_stream(self.world.log, NAMESPACE, [last])
         if not month.rest:
             self.pruned += 1
+            self.bounds.append(month.until)
         return True
 
 

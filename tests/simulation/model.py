@@ -688,7 +688,8 @@ class Model:
         within = timedelta(seconds=job.spec["policies"]["expect_success_by"])
         times = self._successes(identity)
         kept = [at for at in times if due - within < at <= due]
-        if kept or due - within not in times:
+        # Where the last success has left the log, it counts from where that begins now.
+        if kept or due - within not in [*times, *self._world.keeping.bounds]:
             self._say(f"{event.stream} missed no success by {due}: there was one at {kept}")
         if any(since + CHANGING < event.at < until for since, until in job.held):
             self._say(f"{event.stream} missed a success by {due}, and its job was paused")

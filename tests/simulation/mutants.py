@@ -15,6 +15,9 @@ from unittest.mock import patch
 from horolog.application.commands import changing, triggering
 from horolog.application.commands.changing import DecideOccurrence
 from horolog.application.log import Fences
+from horolog.application.projecting.running import Running as RunningProjection
+from horolog.application.rebuild.filling import Filling
+from horolog.application.retention.scanning import Scan
 from horolog.application.scanner import deciding
 from horolog.application.scanner.claiming import Claiming
 from horolog.application.scanner.looking import Looking
@@ -22,6 +25,7 @@ from horolog.application.scanner.progress import Progress
 from horolog.application.scanner.republishing import Republishing
 from horolog.application.scanner.sweep import Sweep
 from horolog.application.scanner.territory import Territory
+from horolog.application.scanner.watching import Watching
 from horolog.application.worker.admission import Admission
 from horolog.application.worker.finishing import Finishing
 from horolog.application.worker.group_commit import GroupCommit
@@ -460,3 +464,31 @@ def _(stack: ExitStack) -> None:
             yield replace(fire, next_fire=None if after is None else after.at)
 
     everywhere(stack, right, leaping)
+
+
+# What is kept, and who watches.
+
+
+@mutant("a pruning does not say where schedules stood")
+def _(stack: ExitStack) -> None:
+    method(stack, Scan, "_note_move", gives(None))
+
+
+@mutant("a rebuild leaves out what was appended meanwhile")
+def _(stack: ExitStack) -> None:
+    method(stack, Filling, "last", gives(True))
+
+
+@mutant("a projection passes over what it cannot apply at once")
+def _(stack: ExitStack) -> None:
+    method(stack, RunningProjection, "_try_again", gives(None))
+
+
+@mutant("nobody notices that a job does not succeed any more", "nothing")
+def _(stack: ExitStack) -> None:
+    say = Watching._say  # pyright: ignore[reportPrivateUsage]
+
+    async def of_runs(self: Any, missed: Any) -> None:
+        await say(self, [miss for miss in missed if miss.deadline != "success"])
+
+    method(stack, Watching, "_say", of_runs)

@@ -47,6 +47,7 @@ COMMANDS = frozenset(
     {
         "register", "register_again", "pause", "resume", "cancel", "reschedule", "update",
         "trigger", "replay", "discard", "cancel_run", "backfill", "limit_queue", "prune",
+        "rebuild",
     }
 )  # fmt: skip
 
@@ -216,6 +217,7 @@ class _Drawing:
         self._give()
         self._ask_again()
         self._prune()
+        self._rebuild()
         followers = self._follow()
         bounds: dict[str, Any] = {}
         if random.random() < 0.2:
@@ -534,6 +536,15 @@ class _Drawing:
         for _ in range(random.choice((0, 0, 1, 3))):
             at = random.uniform(150.0, max(160.0, self._units))
             self._do(at, "prune", what={"age_s": random.choice((30.0, 120.0)) * self._tempo})
+
+    def _rebuild(self) -> None:
+        """Some have one who builds the read models anew meanwhile; drawn apart."""
+        random = Random(f"rebuilds {self._seed}")
+        for _ in range(random.choice((0, 0, 1, 2))):
+            at = self._units * random.uniform(0.1, 1.0)
+            if self._moments and random.random() < 0.7:
+                at = random.choice(self._moments) - random.uniform(0.0, 0.1)
+            self._do(min(max(0.0, at), self._units), "rebuild")
 
     def _follow(self) -> int:
         """How many processes run a user's projection, and what befalls them; drawn apart."""

@@ -141,6 +141,9 @@ class Watchfulness:
                 for identity in runs[-MOST_EXECUTIONS:]
                 if tables.executions[identity].state == "succeeded"
             ]
+            if len(since) == 1 and self.world.keeping.pruned_until is not None:
+                # What has left the log may have been a success.
+                since.append(self.world.keeping.pruned_until)
             due = max(since) + timedelta(seconds=success_s)
             yield Miss("success", job.id, job.name, OWNER, due, None, None)
 

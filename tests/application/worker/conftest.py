@@ -21,7 +21,7 @@ from horolog.application.ready import ReadyRun, encode, ready_run
 from horolog.application.states import DueOccurrence
 from horolog.application.worker.handlers import Handlers
 from horolog.application.worker.heartbeats import Extended
-from horolog.application.worker.held import ReadyMessage, Wanted, Word
+from horolog.application.worker.held import ReadyMessage, Wanted, Word, as_many_as_there_are
 from horolog.application.worker.processes import RunsInProcess
 from horolog.application.worker.settings import WorkerSettings
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
@@ -119,7 +119,7 @@ class Bench:
 
     # The ports.
 
-    async def pull(self, limit: int, wanted: Wanted) -> list[ReadyMessage]:
+    async def pull(self, limit: int, wanted: Wanted = as_many_as_there_are) -> list[ReadyMessage]:
         self.pulls.append(limit)
         messages: list[ReadyMessage] = []
         while not messages:

@@ -30,3 +30,19 @@ def test_a_dead_letter_that_is_discarded_later_does_not_make_its_run_late(
         database.sql("SELECT occurrence_id FROM :schema.deadlines_missed('1970-01-01Z', 10)")
     )
     assert missed == ([(run,)] if late else [])
+
+
+def test_a_success_that_was_pruned_is_not_missed(database: Database) -> None:
+    """Nothing is left of the time before the oldest month, so nothing is said of it."""
+    with Scheduler(database.url, namespace=database.namespace) as scheduler:
+        far = Once(datetime.now(UTC) + timedelta(days=1))
+        job = scheduler.register("bill", schedule=far, expect_success_by=200 * 86_400)
+    database.query(
+        database.sql(
+            "UPDATE :schema.jobs SET registered_at = registered_at - interval '400 days'"
+            " WHERE id = %s RETURNING 1"
+        ),
+        (job.id,),
+    )
+    missed = database.sql("SELECT 1 FROM :schema.deadlines_missed('1970-01-01Z', 10)")
+    assert database.query(missed) == []

@@ -6,9 +6,10 @@ once; a frozen one keeps it.
 """
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from tests.simulation.fibres import current_fibre
@@ -21,8 +22,10 @@ from horolog.application.projecting.projection import Projection
 from horolog.application.projecting.running import Bounds, Running
 from horolog.application.queries.following import Follower
 from horolog.domain.errors import StoreUnavailable
+from horolog.infrastructure.simulated.tables import StoredEvent
 
 POLL_UNITS = 10.0
+LAG_UNITS = 25.0
 STUBBORN = 53
 """Every so many positions there is an event that is refused at first."""
 
@@ -35,8 +38,12 @@ class View:
     written: list[int] = field(default_factory=list[int])
     holder: tuple[Machine, object] | None = None
 
-    def problems(self, positions: list[int]) -> list[str]:
-        """What it differs in from the log, all of which it has seen by now."""
+    def problems(self, events: Sequence[StoredEvent], now: datetime, tempo: float) -> list[str]:
+        """What it differs in from the log, all of which it has seen by now but for the last look at
+        it."""
+        lately = now - timedelta(seconds=LAG_UNITS * tempo)
+        there = self.place or 0
+        positions = [e.position for e in events if e.position <= there or e.recorded_at < lately]
         if self.place is None or self.written == positions:
             return []
         doubled = [at for at, count in Counter(self.written).items() if count > 1]

@@ -29,7 +29,7 @@ def judge(world: "World") -> Judgement:
     problems += [str(violation) for violation in report.violations]
     problems += projections(world)
     problems += world.keeping.problems()
-    problems += world.view.problems([event.position for event in world.keeping.history()])
+    problems += world.view.problems(world.keeping.history(), world.now(), world.plan.tempo)
     try:
         problems += Model(world).check()
     except (KeyError, AssertionError, StopIteration, IndexError) as error:

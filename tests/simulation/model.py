@@ -57,6 +57,7 @@ class Job:
     payloads: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     cancelled: datetime | None = None
     paused: datetime | None = None
+    completed: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -165,6 +166,8 @@ class Model:
             case "cancelled":
                 job.cancelled = event.at
                 job.eras[-1].until = event.at
+            case "completed":
+                job.completed = event.at
             case "fires_skipped":
                 job.skipped.append(event)
             case _:
@@ -710,7 +713,8 @@ class Model:
             return
         rested = self._world.rested_at
         assert rested is not None
-        ends = [at for at in (job.paused, job.cancelled, rested) if at is not None]
+        stated = (job.paused, job.cancelled, job.completed, rested)
+        ends = [at for at in stated if at is not None]
         times = self._successes(identity)
         for since, until in pairwise([*times, min([*ends, self._world.now()])]):
             due = since + timedelta(seconds=within_s)

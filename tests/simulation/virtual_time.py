@@ -89,6 +89,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def __init__(self, random: Random, failed: Callable[[Process | None, BaseException], None]):
         self.now = 0.0
         self.callbacks = 0
+        self.given_up = ""
+        """Why there is no use in going on, where somebody has found that out."""
         self._random = random
         self._failed: Failed = failed
         self.outside = Process("outside")
@@ -213,7 +215,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         asyncio.events._set_running_loop(self)  # pyright: ignore[reportAttributeAccessIssue]
         try:
             while self._turn(until):
-                pass
+                if self.given_up:
+                    raise Stuck(self.given_up)
         finally:
             asyncio.events._set_running_loop(None)  # pyright: ignore[reportAttributeAccessIssue]
         self.now = max(self.now, until)

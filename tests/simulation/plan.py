@@ -543,7 +543,7 @@ class _Drawing:
         for _ in range(random.choice((0, 0, 1, 2))):
             at = self._units * random.uniform(0.1, 1.0)
             if self._moments and random.random() < 0.7:
-                at = random.choice(self._moments) - random.uniform(0.0, 0.1)
+                at = random.choice(self._moments) - random.uniform(0.0, 0.15) / self._tempo
             self._do(min(max(0.0, at), self._units), "rebuild")
 
     def _follow(self) -> int:

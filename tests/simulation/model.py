@@ -676,11 +676,12 @@ class Model:
             if other == kind and happened <= due:
                 self._say(f"{event.stream} missed no {kind} deadline: {at} was kept at {happened}")
 
-    def _successes(self, identity: UUID) -> list[datetime]:
-        """When the job was registered, and when a run of it succeeded, in their order."""
+    def _successes(self, identity: UUID, left: datetime | None = None) -> list[datetime]:
+        """When the job was registered, and when a run of it succeeded, in their order; not those of
+        fire times before ``left``."""
         times = [e.at for e in self._events if e.stream == identity and e.kind == "registered"]
         for life in self._lives.values():
-            if life.job == identity:
+            if life.job == identity and (left is None or life.fire >= left):
                 times += [e.at for e in life.events if e.kind == "succeeded"]
         return sorted(times)
 
@@ -689,10 +690,12 @@ class Model:
         identity = UUID(event.state["job_id"])
         job = self._jobs[identity]
         within = timedelta(seconds=job.spec["policies"]["expect_success_by"])
-        times = self._successes(identity)
+        # Where the last success has left the log, it counts from where that begins now: a run that
+        # had fallen due before and succeeded after that instant is gone, too.
+        bounds = self._world.keeping.bounds
+        times = self._successes(identity, due - within if due - within in bounds else None)
         kept = [at for at in times if due - within < at <= due]
-        # Where the last success has left the log, it counts from where that begins now.
-        if kept or due - within not in [*times, *self._world.keeping.bounds]:
+        if kept or due - within not in [*times, *bounds]:
             self._say(f"{event.stream} missed no success by {due}: there was one at {kept}")
         if any(since + CHANGING < event.at < until for since, until in job.held):
             self._say(f"{event.stream} missed a success by {due}, and its job was paused")

@@ -92,7 +92,9 @@ class PostgresLog:
                 raise VersionConflict(
                     "another job has this key: read again and decide anew"
                 ) from error
-            except StoreUnavailable:
+            except StoreUnavailable as error:
+                if isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
+                    raise  # no wait grants a right
                 # The first repetition is free: most often one pooled connection was stale.
                 if interrupted and monotonic() >= deadline:
                     raise

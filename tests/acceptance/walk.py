@@ -1,22 +1,21 @@
 """`make walk`: the walk of a newcomer, from the demo to three machines, as the documents say.
 
     runs the demo; writes a handler and schedules it; sees it on the page; breaks it, finds it in
-    dead letters, mends and replays it; finds out who paused a job last week; moves a crontab over;
-    puts it on three machines with a Postgres and a NATS of their own, and loses one of them
+    dead letters, mends and replays it; finds out who paused a job last week; follows each how-to
+    guide (moves a crontab over, for one); puts it on three machines with a Postgres and a NATS of
+    their own, and loses one of them
 
 Programs and commands are read from the documents where those have them; each step fails where the
-answer is not what a newcomer was promised. The suite takes the tutorial and last week's pause, CI
-all of it.
+answer is not what a newcomer was promised. The suite takes the tutorial, last week's pause and the
+guides without their processes, CI all of it.
 """
 
 import os
-import re
-import shlex
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -28,31 +27,14 @@ from urllib.request import urlopen
 
 import psycopg
 from psycopg import sql
+from tests.acceptance import guides
 from tests.acceptance.conftest import Horolog, Running, eventually
+from tests.acceptance.shown import blocks, commands
 
 from horolog.infrastructure.embedded import EmbeddedServers
 
 ROOT = Path(__file__).parents[2]
 WEEK = timedelta(days=7)
-
-
-# The documents
-
-
-def blocks(document: str, heading: str = "") -> Iterator[tuple[str, str]]:
-    """The programs and commands of a document in their order, each with its language; only those
-    below ``heading``, where one is named."""
-    text = (ROOT / document).read_text()
-    part = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0] if heading else text
-    assert part, f"{document} has no part {heading!r}"
-    return iter(re.findall(r"^```(\w+)\n(.*?)^```", part, re.MULTILINE | re.DOTALL))
-
-
-def commands(block: str) -> list[list[str]]:
-    """The `horolog` commands of a console block, without their `$ horolog`."""
-    lines = [line.removeprefix("$ ") for line in block.splitlines()]
-    split = [shlex.split(line, comments=True) for line in lines]
-    return [words[1:] for words in split if words and words[0] == "horolog"]
 
 
 # The steps
@@ -197,24 +179,15 @@ def last_week(terminal: Horolog) -> None:
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
 
 
-def crontab(terminal: Horolog) -> None:
-    """The commands of docs/integrations/cron.md, with a crontab of two lines and its worker."""
-    lines = "CRON_TZ=Europe/Berlin\n30 2 * * 1-5 echo backed up\n*/10 * * * * echo looked\n"
-    (terminal.folder / "crontab").write_text(lines)
-    terminal("import", "crontab", "crontab", "--zone", "Europe/Berlin", "-o", "jobs.json")
-    assert "2" in terminal("job", "apply", "jobs.json", "--dry-run").out
-    terminal("job", "apply", "jobs.json")
-    jobs = terminal.within("job", "list", "--name", "crontab.run", "--json").json
-    assert sorted(job["payload"]["command"] for job in jobs) == ["echo backed up", "echo looked"]
-    for job in jobs:
-        terminal.within("job", "trigger", job["key"])
-    for job in jobs:
-        eventually(
-            lambda job=job: any(
-                run["result"]["output"] == f"{job['payload']['command'].removeprefix('echo ')}\n"
-                for run in succeeded(terminal, job["key"])
-            )
-        )
+def guide(followed: guides.Guide, folder: Path, environment: Mapping[str, str]) -> None:
+    """A how-to guide with its processes, on a namespace and in a folder of its own."""
+    name = re.sub(r"\W", "_", followed.page)
+    place = folder / f"guide-{name}"
+    place.mkdir()
+    terminal = Horolog({**environment, "HOROLOG_NAMESPACE": f"guide_{name}"}, place)
+    terminal("migrate")
+    guides.follow(followed, guides.Desk(terminal, processes=True))
+    assert terminal.within("verify", "--json").json["violations"] == []
 
 
 def succeeded(terminal: Horolog, job: str, *options: str) -> list[Any]:
@@ -317,13 +290,8 @@ def main() -> int:
             terminals.append(office)
             office("migrate")
             step("who paused a job last week", lambda: last_week(office))
-            (office.folder / "crontab_worker.py").write_bytes(
-                (ROOT / "examples" / "crontab_worker.py").read_bytes()
-            )
-            office.start("scanner")
-            office.start("worker", "crontab_worker:worker")
-            step("moves a crontab over", lambda: crontab(office))
-            office.stop_all()
+            for followed in guides.GUIDES:
+                step(f"docs/{followed.page}.md", lambda it=followed: guide(it, folder, clean | own))
             step(
                 "three machines, and one of them is lost",
                 lambda: three_machines(folder, own, clean),

@@ -142,6 +142,17 @@ def test_an_event_of_another_kind_is_refused(
         PostgresLog(logins[kind]).append([decision(place, EVENT[event])])
 
 
+def test_a_right_that_is_lacking_is_told_at_once(
+    place: Place, logins: dict[str, Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waited(_seconds: float) -> None:
+        pytest.fail("it was tried again, though no wait grants a right")
+
+    monkeypatch.setattr("horolog.infrastructure.postgres.log.sleep", waited)
+    with pytest.raises(StoreUnavailable, match=r"may not append|permission denied"):
+        PostgresLog(logins["auditor"], patience_s=60).append([decision(place, EVENT[Paused])])
+
+
 def test_an_event_in_the_wrong_table_is_refused(place: Place, logins: dict[str, Database]) -> None:
     arguments = PostgresLog(logins["client"]).arguments([decision(place, EVENT[Paused])])
     arguments[14] = type(arguments[14])([True])

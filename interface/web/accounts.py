@@ -65,6 +65,8 @@ def read_accounts(path: Path) -> tuple[Account, ...]:
         parts = line.split()
         if not parts or parts[0].startswith("#"):
             continue
+        if len(parts) > 3 and parts[3].startswith("#"):
+            del parts[3:]  # a remark; a secret may begin with the sign
         where = f"{path}, line {number}"
         if len(parts) != 3:
             raise InvalidSetting(f"{where} has {len(parts)} words: write {_EXAMPLE}")

@@ -69,9 +69,11 @@ class Running:
         deadline = time.monotonic() + PATIENCE_S
         while (left := deadline - time.monotonic()) > 0:
             try:
-                line = self._lines.get(timeout=left)
+                line = self._lines.get(timeout=min(left, 1.0))
             except Empty:
-                break
+                if self.process.poll() is not None:
+                    break  # it says nothing more
+                continue
             if wanted(line):
                 return line
         raise AssertionError(f"no such line among {self.seen[-20:]}")

@@ -274,7 +274,9 @@ def on_stage(desk: Desk) -> Generator[Stage]:
     """What leaders and workers would append, without any."""
     database = Database(desk.database_url, desk.namespace)
     with contextlib.closing(database), desk.scheduler() as scheduler:
-        yield Stage(database, scheduler)
+        stage = Stage(database, scheduler)
+        yield stage
+        stage.leave()
 
 
 def a_job(desk: Desk) -> None:
@@ -340,6 +342,13 @@ def of_the_page(desk: Desk) -> None:
     port = free_port()
     desk.terminal.environment["HOROLOG_WEB_PORT"] = str(port)
     desk.words["localhost:8480"] = f"127.0.0.1:{port}"
+
+
+def of_the_api(desk: Desk) -> None:
+    """Beside a scanner, without which no occurrence begins."""
+    of_the_page(desk)
+    if desk.processes:
+        desk.terminal.start("scanner")
 
 
 def accounts(desk: Desk) -> None:
@@ -442,6 +451,27 @@ def after_privileges(desk: Desk) -> None:
         assert word in users
 
 
+HANGS = """
+from asyncio import sleep
+
+from horolog import Run, Worker
+
+worker = Worker()
+
+
+@worker.handles("report")
+async def report(run: Run) -> None:
+    await sleep(3600)
+"""
+
+
+def healthy(desk: Desk) -> bool:
+    """Nothing is to be done but with what lies among the dead letters."""
+    told = desk.ask("doctor").out
+    findings = [line for line in told.splitlines() if line.startswith(("! ", "✗ "))]
+    return bool(findings) and all("dead letters of" in finding for finding in findings)
+
+
 def of_operations(desk: Desk) -> None:
     a_job(desk)
     desk.words |= {"ROLE": f"{desk.namespace}_app", "FILE": "checkpoint.json"}
@@ -451,8 +481,10 @@ def of_operations(desk: Desk) -> None:
         owner.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(desk.words["ROLE"])))
     assert desk.ask("verify", "--checkpoint", "checkpoint.json").status == 0
     if desk.processes:
-        desk.terminal.start_scanner_and_worker()
-        eventually(lambda: desk.ask("doctor").status == 0)
+        desk.write("hangs.py", HANGS)
+        desk.terminal.start("scanner")
+        desk.terminal.start("worker", "hangs:worker")
+        eventually(lambda: healthy(desk))
 
 
 def of_privacy(desk: Desk) -> None:
@@ -548,6 +580,8 @@ REGISTER_BY_HTTP = next(
     one.line for one in shown("docs/http-api.md") if '"invoices.bill"' in one.line
 )
 
+TRACED = "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 horolog scanner --otel"
+
 FORGET = 'horolog forget customer-42 --reason "request 2027-113"'
 
 GUIDES = (
@@ -583,10 +617,13 @@ GUIDES = (
         before={"openssl rand -base64 24": accounts}, then=after_the_page,
     ),
     Guide(
-        "http-api", of_the_page,
+        "http-api", of_the_api,
         says={
             REGISTER_BY_HTTP: Says(('"key":"bill-ann"',)),
             "curl -s localhost:8480/api/v1/jobs/bill-ann/upcoming?n=3": Says(("T02:00:00-0",)),
+            'curl -s "localhost:8480/api/v1/log?after=0&topic=occurrence&wait=20"': Says(
+                ("occurrence.claimed",)
+            ),
         },
     ),
     Guide(
@@ -599,7 +636,10 @@ GUIDES = (
         then=after_alerts,
     ),
     Guide("transactions"),
-    Guide("observability", of_observability, then=after_observability),
+    Guide(
+        "observability", of_observability, then=after_observability,
+        before={TRACED: lambda desk: desk.terminal.stop_all()},  # or they would take its runs
+    ),
     Guide("deployment", of_deployment),
     Guide(
         "least-privilege", of_privileges,
@@ -615,7 +655,7 @@ GUIDES = (
             "horolog projection verify": Says(("as the log says",)),
             "horolog projection rebuild --reason TICKET": Says(("rebuilt and in use",)),
             "horolog verify --chain --against FILE": Says(("the chain holds",)),
-            "horolog occurrence explain ID": Says(("nobody has claimed it",)),
+            "horolog occurrence explain ID": Says(("ordered one extra run",)),
         },
     ),
     Guide("upgrading"),

@@ -11,6 +11,7 @@ guides without their processes, CI all of it.
 """
 
 import os
+import re
 import signal
 import sys
 import tempfile

@@ -30,7 +30,7 @@ from horolog.domain.occurrence_events import (
     Succeeded,
 )
 from horolog.domain.origin import Origin
-from horolog.domain.partition import Elected, PartitionState
+from horolog.domain.partition import Elected, PartitionState, Released
 from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.log import PostgresLog
 from horolog.infrastructure.postgres.migrate import migrate
@@ -79,6 +79,15 @@ class Stage:
             assert after.token is not None
             self.append(decision)
             self.tokens[partition] = after.token
+
+    def leave(self) -> None:
+        """Gives all partitions back, for a scanner to lead."""
+        for partition, token in self.tokens.items():
+            stream = partition_stream(self.database.namespace, partition)
+            before = PartitionState(stream, partition, token, "stage", token)
+            event = Released(partition=partition, instance="stage", actor="stage")
+            self.append(decide_on_partition(before, [event], 0.0)[0])
+        self.tokens.clear()
 
     def append(self, *decisions: Decision) -> None:
         fences = Fences("stage", self.tokens) if self.tokens else None

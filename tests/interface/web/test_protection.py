@@ -108,7 +108,8 @@ def test_a_network_is_served_with_accounts_a_name_and_tls() -> None:
 def test_accounts_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "accounts"
     digest = ACCOUNTS[1].digest.hex()
-    path.write_text(f"# who may come\nwrite ann the-secret-of-ann\n\nread bob sha256:{digest}\n")
+    ann, bob = "write ann the-secret-of-ann  # her desk", f"read bob sha256:{digest}"
+    path.write_text(f"# who may come\n{ann}\n\n{bob}\n")
     accounts = read_accounts(path)
     assert accounts == ACCOUNTS
     found = by_secret(accounts, "the-secret-of-bob")

@@ -58,14 +58,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="those whose names hold this, or|this")
     parser.add_argument("--seeds", type=int, default=MOST_SEEDS, help="the most for each")
     asked = parser.parse_args(arguments)
-    survived = 0
+    hunted = survived = 0
     print(f"{'what is broken':78} {'found by':>10} runs      CPU  what was said first")
     for mutant in MUTANTS:
         if any(part in mutant.name for part in asked.only.split("|")):
             found = hunt(mutant, asked.seeds)
-            survived += found.seed is None
+            hunted, survived = hunted + 1, survived + (found.seed is None)
             print(found, flush=True)
-    print(f"{len(MUTANTS)} mutants, {survived} survived")
+    print(f"{hunted} of {len(MUTANTS)} mutants, {survived} survived")
     return 1 if survived else 0
 
 

@@ -4,7 +4,8 @@
                             [--json FILE]
 
 The log is filled as bench/filled_log.py does it, and holds: a violation is a failure of this bench.
-Beside it in the same run: the rows that the same server and driver hand out, unread.
+Beside it in the same run: the rows that the same server and driver hand out, unread. CPU is that of
+all processes of the check, and of all of the server's, for each event of the log.
 """
 
 import argparse
@@ -12,11 +13,12 @@ import json
 import resource
 import sys
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.kept import Kept, add_options, kept_log
+from bench.whole_path import postgres_cpu_s
 
 from horolog.infrastructure.postgres.log_position import log_position
 from horolog.infrastructure.postgres.log_scan import PostgresLogScan
@@ -33,6 +35,13 @@ def rows_per_s(kept: Kept, events: int) -> float:
     while seen < events and (page := scan.page(after, 5_000)):
         after, seen = page[-1].position, seen + len(page)
     return seen / (perf_counter() - began)
+
+
+def _cpu_s(kept: Kept) -> tuple[float, float]:
+    """CPU seconds so far: of this process and its children that have ended, and of the server."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with kept.database.connection() as connection:
+        return process_time() + children.ru_utime + children.ru_stime, postgres_cpu_s(connection)
 
 
 def _memory_mb(of: int) -> int:
@@ -59,15 +68,18 @@ def main() -> int:
             return 0
         limit = rows_per_s(kept, 500_000)
         shares = given.shares or shares_for(log_position(kept.database))
-        began = perf_counter()
+        began, before = perf_counter(), _cpu_s(kept)
         report = verify_log(kept.settings, shares=shares)
-        seconds = perf_counter() - began
+        seconds, after = perf_counter() - began, _cpu_s(kept)
+        ours, postgres = ((after[i] - before[i]) / report.events * 1e6 for i in range(2))
         children = _memory_mb(resource.RUSAGE_CHILDREN) if shares > 1 else 0
     row = {
         "events": report.events,
         "seconds": round(seconds, 1),
         "events_per_s": round(report.events / seconds),
         "target": TARGET_EVENTS_PER_S,
+        "cpu_us_per_event": round(ours, 2),
+        "postgres_cpu_us_per_event": round(postgres, 2),
         "rows_per_s_unread": round(limit),
         "violations": len(report.violations),
         "processes": shares,

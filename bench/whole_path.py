@@ -198,12 +198,14 @@ def _name(process: Path) -> str:
 
 
 def postgres_cpu_s(connection: psycopg.Connection[tuple[Any, ...]]) -> float:
-    """CPU seconds of all processes of the server, our own connection's among them."""
+    """CPU seconds of all processes of the server: our own connection's among them, and those that
+    have ended (fields 16 and 17 of the first process)."""
     row = connection.execute("SELECT pg_backend_pid()").fetchone()
     assert row is not None
     stat = Path(f"/proc/{row[0]}/stat").read_text().rpartition(")")[2].split()
     postmaster = stat[1]
-    total = 0.0
+    ended = Path(f"/proc/{postmaster}/stat").read_text().rpartition(")")[2].split()
+    total = (int(ended[13]) + int(ended[14])) / 100
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:

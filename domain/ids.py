@@ -26,9 +26,18 @@ def occurrence_id(
     ``salt`` tells extra runs of one instant apart (the request id of a trigger). Fire times before
     1970 or after the year 10889 do not fit into 48 bits of milliseconds and raise ``ValueError``.
     """
+    return UUID(int=_occurrence(job_id.bytes, fire_time, kind, salt))
+
+
+def occurrence_key(job: bytes, fire_time: datetime) -> bytes:
+    """The bytes of the id of a schedule's occurrence, for who compares a great many of them."""
+    return _occurrence(job, fire_time, "schedule", "").to_bytes(16)
+
+
+def _occurrence(job: bytes, fire_time: datetime, kind: OccurrenceKind, salt: str) -> int:
     microseconds = (fire_time - EPOCH) // _MICROSECOND
-    seed = b"%b%d%b%b" % (job_id.bytes, microseconds, kind.encode(), salt.encode())
-    return _uuid8(microseconds // 1000, seed)
+    seed = b"%b%d%b%b" % (job, microseconds, kind.encode(), salt.encode())
+    return _bits8(microseconds // 1000, seed)
 
 
 def keyed_job_id(namespace: str, key: str) -> UUID:
@@ -39,7 +48,7 @@ def keyed_job_id(namespace: str, key: str) -> UUID:
 
 def drawn_job_id(now: datetime, entropy: bytes) -> UUID:
     """The id of a job without a key, from the time and at least 10 random bytes."""
-    return _uuid8((now - EPOCH) // timedelta(milliseconds=1), entropy)
+    return UUID(int=_bits8((now - EPOCH) // timedelta(milliseconds=1), entropy))
 
 
 def partition_stream(namespace: str, partition: int) -> UUID:
@@ -115,12 +124,12 @@ def _clamped_ms(moment: datetime) -> int:
     return min(max((moment - EPOCH) // timedelta(milliseconds=1), 0), _MAX_MS)
 
 
-def _uuid8(milliseconds: int, seed: bytes) -> UUID:
+def _bits8(milliseconds: int, seed: bytes) -> int:
     if not 0 <= milliseconds <= _MAX_MS:
         moment = f"{milliseconds} ms after 1970-01-01"
         raise ValueError(f"the time {moment} does not fit an id: it holds 1970 to 10889")
     digest = blake2b(seed, digest_size=10, person=b"horolog-id").digest()
-    return _versioned(milliseconds << 80 | int.from_bytes(digest))
+    return _stamped(milliseconds << 80 | int.from_bytes(digest))
 
 
 _FREE_BITS = (1 << 128) - 1 & ~(0xF000 << 64 | 0xC000 << 48)
@@ -128,5 +137,9 @@ _VERSION_AND_VARIANT = 0x8000 << 64 | 0x8000 << 48
 
 
 def _versioned(value: int) -> UUID:
+    return UUID(int=_stamped(value))
+
+
+def _stamped(value: int) -> int:
     """The bits with version 8 and the RFC 9562 variant set."""
-    return UUID(int=value & _FREE_BITS | _VERSION_AND_VARIANT)
+    return value & _FREE_BITS | _VERSION_AND_VARIANT

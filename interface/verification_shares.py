@@ -1,8 +1,8 @@
 """The check of a long log in several processes: a share for each, and one report.
 
-A process looks at some fifty thousand events a second, whatever the server hands out; what it
-remembers is what is unfinished and alive of its share, so all of them together remember no more
-than one would. Each is a child of its own, which ends with its parent.
+What a process costs is its looking at events, not the server's handing them out, which is a tenth
+of it; what it remembers is what is unfinished and alive of its share, so all of them together
+remember no more than one would. Each is a child of its own, which ends with its parent.
 """
 
 import gc

@@ -8,7 +8,7 @@ the policy that it was claimed with.
 from uuid import UUID
 
 from horolog.application.verify.ports import ScansLog
-from horolog.application.verify.report import Evidence, Report
+from horolog.application.verify.report import Place, Report
 
 MOST_KEPT = 50_000
 BATCH = 1_000
@@ -20,10 +20,10 @@ class Budgets:
     def __init__(self, log: ScansLog, report: Report) -> None:
         self._log = log
         self._report = report
-        self._allowed: dict[UUID, int] = {}
-        self._open: list[tuple[UUID, int, bool, Evidence]] = []
+        self._allowed: dict[bytes, int] = {}
+        self._open: list[tuple[bytes, int, bool, Place]] = []
 
-    def spent(self, job: UUID | None, failures: int, *, again: bool, event: Evidence) -> None:
+    def spent(self, job: bytes | None, failures: int, *, again: bool, event: Place) -> None:
         """The ``failures``-th failure of a budget was recorded; ``again``: with another try."""
         if job is not None and (failures > 1 or again):
             self._open.append((job, failures, again, event))
@@ -44,5 +44,8 @@ class Budgets:
                 continue
             if failures > allowed or (again and failures >= allowed):
                 tries = failures + again
-                self._report.violate(7, f"{tries} attempts where job {job} allows {allowed}", event)
+                named = UUID(bytes=job)
+                self._report.violate(
+                    7, f"{tries} attempts where job {named} allows {allowed}", event
+                )
         self._open.clear()

@@ -5,27 +5,26 @@ announced before it, and announce what the schedule has after it: so no fire tim
 none is used that the schedule does not have.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
-from horolog.application.verify.report import Evidence, Report
-from horolog.application.verify.said import Said
+from horolog.application.verify.report import Place, Report
+from horolog.application.verify.said import Kept, Said, said_by
 from horolog.domain.ids import fire_time_floor
 from horolog.projections.pruned import Pruned
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Fire times from ``first`` to ``last``, and what follows them; ``count`` may be unknown."""
+class Link(NamedTuple):
+    """Fire times from ``first`` to ``last``, and what follows; their ``number`` may be unknown."""
 
     first: datetime
     last: datetime
-    count: int | None
+    number: int | None
     following: datetime | None
     fires: int
     tzdata: str
-    event: Evidence
+    event: Place
 
 
 class Chain:
@@ -38,16 +37,21 @@ class Chain:
     __slots__ = ("ahead", "fires", "job", "last", "next", "paused", "schedule", "stamp")
 
     def __init__(
-        self, job: UUID, schedule: str, following: datetime | None, event: Evidence
+        self, job: bytes, schedule: Kept, following: datetime | None, event: Place
     ) -> None:
         self.job = job
         self.schedule = schedule
         self.next: datetime | None = following
         self.fires: int = 0
         self.paused = False
-        self.last: Evidence = event
+        self.last: Place = event
         self.stamp: datetime | None = None
         self.ahead: dict[datetime, Link] = {}
+
+    @property
+    def id(self) -> UUID:
+        """The id of the job, for a message."""
+        return UUID(bytes=self.job)
 
     def join(self, link: Link, report: Report) -> None:
         """Takes a link, now or when those before it have come."""
@@ -57,7 +61,7 @@ class Chain:
         if link.first != self.next:
             report.violate(
                 5,
-                f"{span(link.first, link.last)} of job {self.job} had its turn before:"
+                f"{span(link.first, link.last)} of job {self.id} had its turn before:"
                 f" {shown(self.next)} comes next",
                 self.last,
                 link.event,
@@ -79,12 +83,12 @@ class Chain:
                 if not self.is_pruned(pruned):
                     report.violate(
                         5,
-                        f"{self.next.isoformat()} of job {self.job} has no occurrence, and nothing"
+                        f"{self.next.isoformat()} of job {self.id} has no occurrence, and nothing"
                         f" says why: {link.first.isoformat()} comes after it",
                         self.last,
                         link.event,
                     )
-                self.next, self.fires = link.first, link.fires - (link.count or 0)
+                self.next, self.fires = link.first, link.fires - (link.number or 0)
             self.join(link, report)
 
     def is_pruned(self, pruned: Pruned) -> bool:
@@ -92,15 +96,15 @@ class Chain:
         return self.next is not None and pruned.ended(fire_time_floor(self.next), 0)
 
     def _move(self, link: Link, report: Report) -> None:
-        if link.count is not None and link.fires != self.fires + link.count:
+        if link.number is not None and link.fires != self.fires + link.number:
             report.violate(
                 5,
-                f"{link.count} fire times of job {self.job} bring the count from {self.fires} to"
+                f"{link.number} fire times of job {self.id} bring the count from {self.fires} to"
                 f" {link.fires}",
                 self.last,
                 link.event,
             )
-        said = Said.by(self.schedule, link.tzdata)
+        said = said_by(self.schedule, link.tzdata)
         if said is not None:
             self._compare(link, said, report)
         self.next, self.fires, self.last = link.following, link.fires, link.event
@@ -110,17 +114,17 @@ class Chain:
         if link.following != right:
             report.violate(
                 5,
-                f"announces {shown(link.following)} of job {self.job}, where its schedule has"
+                f"announces {shown(link.following)} of job {self.id}, where its schedule has"
                 f" {shown(right)} after {link.last.isoformat()}",
                 link.event,
             )
-        if link.first == link.last or link.count is None:
+        if link.first == link.last or link.number is None:
             return
         held = said.count(link.first, link.last)
-        if held != link.count or not said.has(link.last):
+        if held != link.number or not said.has(link.last):
             report.violate(
                 5,
-                f"drops {link.count} fire times of job {self.job}, where its schedule has {held} in"
+                f"drops {link.number} fire times of job {self.id}, where its schedule has {held} in"
                 f" {span(link.first, link.last)}",
                 link.event,
             )

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from horolog.application.verify.ports import StoredEvent
-from horolog.application.verify.report import Evidence, Report
+from horolog.application.verify.ports import ScannedEvent
+from horolog.application.verify.report import Place, Report
 
 
 @dataclass(slots=True)
@@ -13,7 +13,7 @@ class Term:
 
     token: int | None
     newest: int
-    elected: Evidence
+    elected: Place
 
 
 class Fences:
@@ -23,9 +23,9 @@ class Fences:
         self._report = report
         self._terms: dict[int, Term] = {}
 
-    def elected(self, event: StoredEvent, state: dict[str, Any], *, told: bool = True) -> None:
+    def elected(self, event: ScannedEvent, state: dict[str, Any], *, told: bool = True) -> None:
         """The next election; ``told``: it is counted, and reported if it should not be."""
-        here = Evidence(event.stream, event.version, event.position)
+        here = event.place
         term = self._terms.get(state["partition"])
         if told and term is not None and event.version <= term.newest:
             self._report.violate(
@@ -44,11 +44,11 @@ class Fences:
         if term is not None:
             term.token = None
 
-    def claimed(self, event: StoredEvent, state: dict[str, Any]) -> None:
+    def claimed(self, event: ScannedEvent, state: dict[str, Any]) -> None:
         term = self._terms.get(state["partition"])
         if term is not None and state["token"] == term.token:
             return
-        here = Evidence(event.stream, event.version, event.position)
+        here = event.place
         if term is None:
             self._report.violate(
                 4, f"claimed in partition {state['partition']}, which never had a leader", here

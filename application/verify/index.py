@@ -9,7 +9,7 @@ from uuid import UUID
 
 from horolog.application.verify.lives import Life
 from horolog.application.verify.ports import IndexedRow, LoggedJob, Snapshot
-from horolog.application.verify.report import Evidence, Report
+from horolog.application.verify.report import Place, Report
 from horolog.application.verify.share import WHOLE, Share
 from horolog.domain.ids import occurrence_id
 
@@ -17,7 +17,7 @@ BATCH = 1_000
 
 
 def check_index(
-    snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report, share: Share = WHOLE
+    snapshot: Snapshot, unfinished: Mapping[bytes, Life], report: Report, share: Share = WHOLE
 ) -> None:
     """Reports every row that is missing, too many, or at another version than the log."""
     _check_jobs(snapshot, report, share)
@@ -26,30 +26,32 @@ def check_index(
 
 def _check_jobs(snapshot: Snapshot, report: Report, share: Share) -> None:
     right: list[IndexedRow] = []
-    jobs = (job for job in snapshot.jobs() if share.owns(job.id))
-    rows = (row for row in snapshot.indexed_jobs() if share.owns(row.id))
+    jobs = (job for job in snapshot.jobs() if share.owns(job.id.bytes))
+    rows = (row for row in snapshot.indexed_jobs() if share.owns(row.id.bytes))
     for job, row in _beside(jobs, rows):
         if job is not None and job.events != job.version:
             report.violate(
                 1,
                 f"job {job.id} has {job.events} events and is at version {job.version}",
-                Evidence(job.id, job.version),
+                Place(job.id.bytes, job.version),
             )
         if job is None or not job.active:
             if row is not None:
                 report.violate(
-                    6, f"job {row.id} is in the index and not active", Evidence(row.id, row.version)
+                    6,
+                    f"job {row.id} is in the index and not active",
+                    Place(row.id.bytes, row.version),
                 )
         elif row is None:
             report.violate(
-                6, f"job {job.id} is active and not in the index", Evidence(job.id, job.version)
+                6, f"job {job.id} is active and not in the index", Place(job.id.bytes, job.version)
             )
         elif row.version != job.version or row.job_id != job.id:
             report.violate(
                 6,
                 f"job {job.id} is in the index at version {row.version}, and in the log at"
                 f" {job.version}",
-                Evidence(job.id, job.version),
+                Place(job.id.bytes, job.version),
             )
         else:
             right.append(row)
@@ -66,53 +68,53 @@ def _check_fire_times(snapshot: Snapshot, rows: list[IndexedRow], report: Report
         report.violate(
             6,
             f"job {row.id} waits in the index for {row.fire_time.isoformat()}, which was fired",
-            Evidence(identity, 1),
+            Place(identity.bytes, 1),
         )
     rows.clear()
 
 
 def _check_occurrences(
-    snapshot: Snapshot, unfinished: Mapping[UUID, Life], report: Report, share: Share
+    snapshot: Snapshot, unfinished: Mapping[bytes, Life], report: Report, share: Share
 ) -> None:
-    seen: set[UUID] = set()
+    seen: set[bytes] = set()
     for row in snapshot.indexed_occurrences():
-        if not share.owns(row.id):
+        if not share.owns(row.id.bytes):
             continue
-        life = unfinished.get(row.id)
+        life = unfinished.get(row.id.bytes)
         if life is None:
             report.violate(
                 6,
                 f"occurrence {row.id} is in the index, and by the log it is not unfinished",
-                Evidence(row.id, row.version),
+                Place(row.id.bytes, row.version),
             )
             continue
-        seen.add(row.id)
+        seen.add(row.id.bytes)
         for what, indexed, logged in (
             ("version", row.version, life.version),
             ("state", row.state, life.state),
             ("attempt", row.attempt, life.attempt),
-            ("job", row.job_id, life.job),
+            ("job", row.job_id, life.job and UUID(bytes=life.job)),
         ):
             if indexed != logged:
                 report.violate(
                     6,
                     f"occurrence {row.id} is in the index with {what} {indexed}, and in the log"
                     f" with {logged}",
-                    Evidence(row.id, life.version, life.last or None),
+                    Place(row.id.bytes, life.version, life.last or None),
                 )
         if life.due is not None and row.due_at < life.due:
             report.violate(
                 6,
                 f"occurrence {row.id} is due in the index at {row.due_at.isoformat()}, before"
                 f" {life.due.isoformat()}",
-                Evidence(row.id, life.version, life.last or None),
+                Place(row.id.bytes, life.version, life.last or None),
             )
     for identity, life in unfinished.items():
         if identity not in seen:
             report.violate(
                 6,
-                f"occurrence {identity} is {life.state} and not in the index",
-                Evidence(identity, life.version, life.last or None),
+                f"occurrence {UUID(bytes=identity)} is {life.state} and not in the index",
+                Place(identity, life.version, life.last or None),
             )
 
 

@@ -6,12 +6,11 @@ which must not be) its earlier events are read again, so nothing escapes by comi
 
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 from horolog.application.verify.budgets import Budgets
-from horolog.application.verify.ports import ScansLog, StoredEvent
+from horolog.application.verify.ports import ScannedEvent, ScansLog
 from horolog.application.verify.reading import job_named, read_state
-from horolog.application.verify.report import Evidence, Report
+from horolog.application.verify.report import Place, Report
 
 _FOLLOWS: Final = {
     "claimed": {"new", "scheduled", "retrying"},
@@ -56,7 +55,7 @@ class Life:
 
     __slots__ = ("attempt", "due", "failures", "job", "last", "state", "version")
 
-    def __init__(self, state: str, job: UUID | None = None, due: datetime | None = None) -> None:
+    def __init__(self, state: str, job: bytes | None = None, due: datetime | None = None) -> None:
         self.state = state
         self.job = job
         self.due = due
@@ -70,18 +69,18 @@ class Lives:
     """All unfinished occurrences up to the position read so far."""
 
     def __init__(self, log: ScansLog, report: Report, budgets: Budgets) -> None:
-        self.unfinished: dict[UUID, Life] = {}
+        self.unfinished: dict[bytes, Life] = {}
         self._log = log
         self._report = report
         self._budgets = budgets
 
-    def order(self, occurrence: UUID, job: UUID, due: datetime | None) -> None:
+    def order(self, occurrence: bytes, job: bytes, due: datetime | None) -> None:
         """A job's event ordered the occurrence; it waits for its claim."""
         if occurrence not in self.unfinished:
             self.unfinished[occurrence] = Life("scheduled", job, due)
             self._report.occurrences += 1
 
-    def see(self, event: StoredEvent, kind: str, state: dict[str, Any]) -> None:
+    def see(self, event: ScannedEvent, kind: str, state: dict[str, Any]) -> None:
         """The next event of the log, if it is an occurrence's: ``kind`` is "claimed" and so on."""
         life = self.unfinished.get(event.stream)
         if life is None:
@@ -94,14 +93,14 @@ class Lives:
         else:
             self.unfinished[event.stream] = life
 
-    def _earlier(self, event: StoredEvent) -> Life:
+    def _earlier(self, event: ScannedEvent) -> Life:
         life = Life("new")
         for before in self._log.before(event.stream, event.position):
             kind = before.topic.split(".")[1]
             step(life, before, kind, read_state(before) or {})
         return life
 
-    def _check(self, event: StoredEvent, kind: str, state: dict[str, Any], life: Life) -> None:
+    def _check(self, event: ScannedEvent, kind: str, state: dict[str, Any], life: Life) -> None:
         attempt = state.get("attempt")
         if kind == "claimed":
             right = attempt == life.attempt + 1
@@ -111,13 +110,13 @@ class Lives:
         if not right or event.version != life.version + 1 or life.state not in _FOLLOWS[kind]:
             self._complain(event, kind, state, life)
         if kind in ("failed", "lost"):
-            here = Evidence(event.stream, event.version, event.position)
+            here = event.place
             again = state.get("retry_at") is not None
             self._budgets.spent(life.job, life.failures + 1, again=again, event=here)
 
-    def _complain(self, event: StoredEvent, kind: str, state: dict[str, Any], life: Life) -> None:
-        here = Evidence(event.stream, event.version, event.position)
-        last = Evidence(event.stream, life.version, life.last or None)
+    def _complain(self, event: ScannedEvent, kind: str, state: dict[str, Any], life: Life) -> None:
+        here = event.place
+        last = Place(event.stream, life.version, life.last or None)
         if event.version != life.version + 1:
             self._report.violate(
                 1, f"version {event.version} follows version {life.version}", last, here
@@ -174,7 +173,7 @@ class Lives:
                 pass
 
 
-def step(life: Life, event: StoredEvent, kind: str, state: dict[str, Any]) -> None:
+def step(life: Life, event: ScannedEvent, kind: str, state: dict[str, Any]) -> None:
     """Moves a life on by one event, whether it was permitted or not."""
     life.state = _LEAVES[kind]
     life.version = event.version

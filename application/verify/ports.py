@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from horolog.application.verify.report import Place
 from horolog.projections.pruned import Pruned
 
 
@@ -22,6 +23,36 @@ class StoredEvent(NamedTuple):
     version: int
     topic: str
     state: bytes
+
+
+class ScannedEvent(NamedTuple):
+    """An event as the check of the whole log reads it.
+
+    ``stream`` is the bytes of its id: a ``UUID`` takes many times as long to be made, hashed and
+    compared, and that is done several times for each event.
+    """
+
+    position: int
+    recorded_at: datetime
+    stream: bytes
+    version: int
+    topic: str
+    state: bytes
+
+    @property
+    def place(self) -> Place:
+        return Place(self.stream, self.version, self.position)
+
+    def stored(self) -> StoredEvent:
+        """As others read it."""
+        return StoredEvent(
+            self.position,
+            self.recorded_at,
+            UUID(bytes=self.stream),
+            self.version,
+            self.topic,
+            self.state,
+        )
 
 
 class IndexedRow(NamedTuple):
@@ -72,24 +103,24 @@ class Snapshot(Protocol):
 class ScansLog(Protocol):
     """Errors: ``StoreUnavailable``."""
 
-    def page(self, after: int, limit: int) -> Sequence[StoredEvent]:
+    def page(self, after: int, limit: int) -> Sequence[ScannedEvent]:
         """Events with a position above ``after``, in the total order."""
         ...
 
-    def doubles(self, after: int, until: int) -> Sequence[StoredEvent]:
+    def doubles(self, after: int, until: int) -> Sequence[ScannedEvent]:
         """Events with a position above ``after``, up to ``until``, that an earlier one of the same
         range has too."""
         ...
 
-    def before(self, stream: UUID, position: int) -> Sequence[StoredEvent]:
+    def before(self, stream: bytes, position: int) -> Sequence[ScannedEvent]:
         """The events of one stream with a position below ``position``, by version."""
         ...
 
-    def allowed_attempts(self, jobs: Sequence[UUID]) -> dict[UUID, int]:
+    def allowed_attempts(self, jobs: Sequence[bytes]) -> dict[bytes, int]:
         """The most attempts that any policy of a job ever allowed; unknown jobs are left out."""
         ...
 
-    def schedules(self, job: UUID) -> Sequence[tuple[int, dict[str, Any]]]:
+    def schedules(self, job: bytes) -> Sequence[tuple[int, dict[str, Any]]]:
         """The schedules that a job has had, as JSON, with the versions that brought them."""
         ...
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
-from horolog.application.verify.ports import StoredEvent
+from horolog.application.verify.ports import ScannedEvent
 from horolog.domain import (
     alert_events,
     job_events,
@@ -39,12 +39,12 @@ def parts_of(topic: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=131_072)
-def job_named(text: str) -> UUID:
+def job_named(text: str) -> bytes:
     """The id that an event names a job by; the same ones come again and again."""
-    return UUID(text)
+    return UUID(text).bytes
 
 
-def read_state(event: StoredEvent) -> dict[str, Any] | None:
+def read_state(event: ScannedEvent) -> dict[str, Any] | None:
     """What the event states; ``None`` where it cannot be read."""
     try:
         if event.topic in _PRESENT:

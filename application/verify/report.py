@@ -1,7 +1,7 @@
 """What the checker found: counts, and violations that name their events."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from horolog.application.answers.plain import plain
@@ -21,6 +21,17 @@ class Evidence:
     def __str__(self) -> str:
         place = "" if self.position is None else f" at position {self.position}"
         return f"{self.stream}:{self.version}{place}"
+
+
+class Place(NamedTuple):
+    """Where an event is, as the checker remembers it: it becomes evidence when something is wrong.
+
+    ``stream`` is the bytes of an id.
+    """
+
+    stream: bytes
+    version: int
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +80,14 @@ class Report:
     def ok(self) -> bool:
         return self.violation_count == 0
 
-    def violate(self, invariant: int, message: str, *evidence: Evidence) -> None:
+    def violate(self, invariant: int, message: str, *places: Place) -> None:
         self.violation_count += 1
         if len(self.violations) < MOST_KEPT:
-            self.violations.append(Violation(invariant, message, evidence))
+            evidence = (
+                Evidence(UUID(bytes=stream), version, position)
+                for stream, version, position in places
+            )
+            self.violations.append(Violation(invariant, message, tuple(evidence)))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document; ``violations`` holds at most ``MOST_KEPT`` of ``violation_count``."""

@@ -8,12 +8,11 @@ the owner tells of it. So no share has to know what another has found.
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final
-from uuid import UUID
 
 from horolog.application.verify.report import MOST_KEPT, Report, Violation
 
-MOST_SHARES: Final = 256
-"""A share is told by the last byte of an id."""
+MOST_SHARES: Final = 16
+"""A share is told by the last hexadecimal digit of an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,9 @@ class Share:
     def __post_init__(self) -> None:
         assert 0 <= self.number < self.of <= MOST_SHARES
 
-    def owns(self, stream: UUID) -> bool:
+    def owns(self, stream: bytes) -> bool:
         """Whether this share judges the stream; exactly one does."""
-        return (stream.int & 0xFF) % self.of == self.number
+        return (stream[-1] & 0xF) % self.of == self.number
 
 
 WHOLE: Final = Share()

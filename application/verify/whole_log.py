@@ -13,9 +13,9 @@ from horolog.application.verify.fences import Fences
 from horolog.application.verify.fire_times import FireTimes
 from horolog.application.verify.index import check_index
 from horolog.application.verify.lives import Lives, instant
-from horolog.application.verify.ports import ScansLog, StoredEvent
+from horolog.application.verify.ports import ScannedEvent, ScansLog
 from horolog.application.verify.reading import job_named, parts_of, read_state
-from horolog.application.verify.report import Evidence, Report
+from horolog.application.verify.report import Report
 from horolog.application.verify.share import WHOLE, Share
 from horolog.domain.orders import backfilled_id
 
@@ -38,7 +38,8 @@ def verify(
     """Checks the whole log and the index; the report says what was counted and what is wrong.
 
     With a ``share``, what belongs to that: ``merged`` makes one report of all of them. ``log`` may
-    then leave out events of an occurrence that another share owns, apart from its first.
+    then leave out what is not looked at: of an occurrence that another share owns all but its first
+    event, and that too if its job is another's; of such a job what orders no run.
 
     Memory grows with what is unfinished and alive, not with the log. Raises ``StoreUnavailable``.
     """
@@ -78,7 +79,7 @@ class _Check:
         self.pruned = log.pruned()
         self.fire_times = FireTimes(log, self.report, self.pruned)
 
-    def see(self, events: Sequence[StoredEvent]) -> None:
+    def see(self, events: Sequence[ScannedEvent]) -> None:
         for event in events:
             mine = self._share.owns(event.stream)
             if event.position <= self.report.position and self._share.of == 1:
@@ -109,11 +110,11 @@ class _Check:
                 for event in log.doubles(low, min(low + stretch, until)):
                     self._refuse(event, f"position {event.position} is taken twice")
 
-    def _refuse(self, event: StoredEvent, why: str) -> None:
-        self.report.violate(1, why, Evidence(event.stream, event.version, event.position))
+    def _refuse(self, event: ScannedEvent, why: str) -> None:
+        self.report.violate(1, why, event.place)
 
     def _see_occurrence(
-        self, event: StoredEvent, kind: str, state: dict[str, Any], *, mine: bool
+        self, event: ScannedEvent, kind: str, state: dict[str, Any], *, mine: bool
     ) -> None:
         """Its life belongs to its owner, and its fire time to that of its job."""
         if kind == "claimed":
@@ -130,7 +131,7 @@ class _Check:
             self.lives.see(event, kind, state)
 
     def _see(
-        self, event: StoredEvent, about: str, kind: str, state: dict[str, Any], *, mine: bool
+        self, event: ScannedEvent, about: str, kind: str, state: dict[str, Any], *, mine: bool
     ) -> None:
         match about:
             case "job":
@@ -145,24 +146,27 @@ class _Check:
             case _:
                 pass
 
-    def _see_job(self, event: StoredEvent, kind: str, state: dict[str, Any], *, mine: bool) -> None:
+    def _see_job(
+        self, event: ScannedEvent, kind: str, state: dict[str, Any], *, mine: bool
+    ) -> None:
         match kind:
             case "registered":
                 self.report.jobs += mine
             case "triggered":
-                occurrence = UUID(state["occurrence_id"])
+                occurrence = UUID(state["occurrence_id"]).bytes
                 self._order(occurrence, event, instant(state["fire_time"]))
             case "backfill_requested":
+                job = UUID(bytes=event.stream)
                 due, salt = instant(state.get("due")), state.get("salt", "")
                 spacing = timedelta(seconds=state.get("spacing_s", 0.0))
                 for number, text in enumerate(state["fires"]):
-                    identity = backfilled_id(event.stream, datetime.fromisoformat(text), salt)
+                    identity = backfilled_id(job, datetime.fromisoformat(text), salt).bytes
                     turn = None if due is None else due + number * spacing
                     self._order(identity, event, turn)
             case _:
                 pass
 
-    def _order(self, occurrence: UUID, event: StoredEvent, due: datetime | None) -> None:
+    def _order(self, occurrence: bytes, event: ScannedEvent, due: datetime | None) -> None:
         mine = self._share.owns(occurrence)
-        if mine and not self.pruned.ended(occurrence, event.position):
+        if mine and not self.pruned.ended(UUID(bytes=occurrence), event.position):
             self.lives.order(occurrence, event.stream, due)

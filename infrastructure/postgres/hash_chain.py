@@ -56,7 +56,7 @@ class PostgresChain:
         return [PrunedLink(*row) for row in rows]
 
     def page(self, after: int, limit: int) -> list[StoredEvent]:
-        return self._scan.page(after, limit)
+        return [event.stored() for event in self._scan.page(after, limit)]
 
     def accounts(self) -> list[OccurrencesPruned]:
         said = said_of_log(self._database)

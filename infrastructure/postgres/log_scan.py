@@ -14,29 +14,40 @@ from uuid import UUID
 import psycopg
 from pydantic_core import from_json
 
-from horolog.application.verify.ports import IndexedRow, LoggedJob, StoredEvent
+from horolog.application.verify.ports import IndexedRow, LoggedJob, ScannedEvent
 from horolog.application.verify.share import WHOLE, Share
 from horolog.domain.log_events import OccurrencesPruned
 from horolog.domain.retry import Retry
-from horolog.infrastructure.postgres.arrays import Uuids
+from horolog.infrastructure.postgres.arrays import Bytes, Uuids
 from horolog.infrastructure.postgres.database import Connection, Database, Row
 from horolog.infrastructure.postgres.rebuild.rebuilds import said_of_log
 from horolog.projections.pruned import Pruned
 
 _COLUMNS = "position, recorded_at, stream, version, topic, state"
+_SCANNED = "position, recorded_at, uuid_send(stream), version, topic, state"
 
 # The position indexes of both tables, merged; each branch stops after `limit` rows.
 _PAGE = f"""
-    SELECT {_COLUMNS} FROM (
+    SELECT {_SCANNED} FROM (
         (SELECT {_COLUMNS} FROM :schema.job_events
-         WHERE position > %(after)s ORDER BY position LIMIT %(limit)s)
+         WHERE position > %(after)s {{of_jobs}} ORDER BY position LIMIT %(limit)s)
         UNION ALL
         (SELECT {_COLUMNS} FROM :schema.occurrence_events
-         WHERE position > %(after)s {{share}} ORDER BY position LIMIT %(limit)s)
+         WHERE position > %(after)s {{of_occurrences}} ORDER BY position LIMIT %(limit)s)
     ) AS both_tables ORDER BY position LIMIT %(limit)s
 """
-# What another share does not need of an occurrence that is not its own: all but its first event.
-_SHARE = "AND (version = 1 OR get_byte(uuid_send(stream), 15) %% {of} = {number})"
+# What a share reads of the streams that are not its own. Of jobs: all but the most frequent ones of
+# those that only the owner looks at. Of occurrences: the first event, which moves a job on, unless
+# it names another share's job (its name ends as one of `others`) in the form that is written.
+_OWN = "(get_byte(uuid_send(stream), 15) & 15) %% {of} = {number}"
+_OF_JOBS = f"""
+    AND ({_OWN} OR topic NOT IN ('job.registered.1', 'job.fires_skipped.1', 'job.completed.1'))
+"""
+_OF_OCCURRENCES = f"""
+    AND ({_OWN} OR (version = 1 AND
+         (substring(state FROM nullif(position('"job_id":"'::bytea IN state), 0) + 45 FOR 2)
+          = ANY (%(others)b)) IS NOT TRUE))
+"""
 # The position indexes of both tables, alone where the pages are all visible.
 _DOUBLES = f"""
     WITH doubles AS MATERIALIZED (
@@ -49,7 +60,7 @@ _DOUBLES = f"""
         ) AS both_tables GROUP BY position HAVING count(*) > 1 ORDER BY position LIMIT 1000
     )
     SELECT e.* FROM doubles d CROSS JOIN LATERAL (
-        SELECT {_COLUMNS} FROM (
+        SELECT {_SCANNED} FROM (
             SELECT {_COLUMNS} FROM :schema.job_events j WHERE j.position = d.position
             UNION ALL
             SELECT {_COLUMNS} FROM :schema.occurrence_events o WHERE o.position = d.position
@@ -58,7 +69,7 @@ _DOUBLES = f"""
 """
 # The primary key of the month's events.
 _BEFORE = f"""
-    SELECT {_COLUMNS} FROM :schema.occurrence_events
+    SELECT {_SCANNED} FROM :schema.occurrence_events
     WHERE stream = %s AND position < %s ORDER BY version
 """
 # The primary key of job_events.
@@ -99,9 +110,9 @@ class PostgresLogScan:
     """As :class:`horolog.application.verify.ports.ScansLog` promises."""
 
     def __init__(self, database: Database, share: Share = WHOLE) -> None:
-        part = _SHARE.format(of=share.of, number=share.number) if share.of > 1 else ""
         self._database = database
-        self._page = database.sql(_PAGE.format(share=part))
+        self._others = Bytes(_ends_of_others(share))
+        self._page = database.sql(_page_of(share))
         self._doubles = database.sql(_DOUBLES)
         self._thread = ThreadPoolExecutor(1, "verify-reads")
         self._ahead: tuple[int, int, Future[list[Row]]] | None = None
@@ -109,7 +120,7 @@ class PostgresLogScan:
         self._policies = database.sql(_POLICIES)
         self._schedules = database.sql(_SCHEDULES)
 
-    def page(self, after: int, limit: int) -> list[StoredEvent]:
+    def page(self, after: int, limit: int) -> list[ScannedEvent]:
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead[:2] == (after, limit):
             rows = ahead[2].result()
@@ -119,21 +130,26 @@ class PostgresLogScan:
             # On its way while this one is looked at. Positions become visible in their order.
             last: int = rows[-1][0]
             self._ahead = (last, limit, self._thread.submit(self._read, last, limit))
-        return [StoredEvent(*row) for row in rows]
+        return [ScannedEvent._make(row) for row in rows]
 
     def _read(self, after: int, limit: int) -> list[Row]:
-        return self._database.query(self._page, {"after": after, "limit": limit})
+        return self._database.query(
+            self._page, {"after": after, "limit": limit, "others": self._others}
+        )
 
-    def doubles(self, after: int, until: int) -> list[StoredEvent]:
+    def doubles(self, after: int, until: int) -> list[ScannedEvent]:
         rows = self._database.query(self._doubles, {"after": after, "until": until})
-        return [StoredEvent(*row) for row in rows]
+        return [ScannedEvent._make(row) for row in rows]
 
-    def before(self, stream: UUID, position: int) -> list[StoredEvent]:
-        return [StoredEvent(*row) for row in self._database.query(self._before, (stream, position))]
+    def before(self, stream: bytes, position: int) -> list[ScannedEvent]:
+        rows = self._database.query(self._before, (UUID(bytes=stream), position))
+        return [ScannedEvent._make(row) for row in rows]
 
-    def allowed_attempts(self, jobs: Sequence[UUID]) -> dict[UUID, int]:
-        allowed: dict[UUID, int] = {}
-        for job, topic, state in self._database.query(self._policies, (Uuids(jobs),)):
+    def allowed_attempts(self, jobs: Sequence[bytes]) -> dict[bytes, int]:
+        allowed: dict[bytes, int] = {}
+        asked = Uuids([UUID(bytes=job) for job in jobs])
+        for stream, topic, state in self._database.query(self._policies, (asked,)):
+            job = stream.bytes
             stated = from_json(state)
             key = "definition" if topic == "job.registered.1" else "changes"
             retry = stated.get(key, {}).get("retry", {})
@@ -142,10 +158,10 @@ class PostgresLogScan:
                 allowed[job] = max(most, allowed.get(job, 0))
         return allowed
 
-    def schedules(self, job: UUID) -> list[tuple[int, dict[str, Any]]]:
+    def schedules(self, job: bytes) -> list[tuple[int, dict[str, Any]]]:
         return [
             (version, schedule_of(topic, bytes(state)))
-            for version, topic, state in self._database.query(self._schedules, (job,))
+            for version, topic, state in self._database.query(self._schedules, (UUID(bytes=job),))
         ]
 
     def pruned(self) -> Pruned:
@@ -166,6 +182,20 @@ def schedule_of(topic: str, state: bytes) -> dict[str, Any]:
     """The schedule in the state of an event that brought one."""
     stated = from_json(state)
     return stated["definition"]["schedule"] if topic == "job.registered.1" else stated["schedule"]
+
+
+def _page_of(share: Share) -> str:
+    if share.of == 1:
+        return _PAGE.format(of_jobs="", of_occurrences="")
+    of_jobs, of_occurrences = (
+        part.format(of=share.of, number=share.number) for part in (_OF_JOBS, _OF_OCCURRENCES)
+    )
+    return _PAGE.format(of_jobs=of_jobs, of_occurrences=of_occurrences)
+
+
+def _ends_of_others(share: Share) -> list[bytes]:
+    """How the name of a job ends in the state of an event, if the job is of another share."""
+    return [b'%x"' % digit for digit in range(16) if digit % share.of != share.number]
 
 
 class PostgresSnapshot:

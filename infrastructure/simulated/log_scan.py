@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
-from horolog.application.verify.ports import IndexedRow, LoggedJob, StoredEvent
+from horolog.application.verify.ports import IndexedRow, LoggedJob, ScannedEvent
 from horolog.domain.event import read_event
 from horolog.domain.job import fold
 from horolog.domain.job_events import JobEvent, Registered, Rescheduled
@@ -26,24 +26,24 @@ class SimulatedLogScan:
     def __init__(self, log: SimulatedLog) -> None:
         self._tables = log.tables
 
-    def page(self, after: int, limit: int) -> list[StoredEvent]:
+    def page(self, after: int, limit: int) -> list[ScannedEvent]:
         events = self._tables.events
         start = bisect_right(events, after, key=lambda event: event.position)
         return [_stored(event) for event in events[start : start + limit]]
 
-    def doubles(self, after: int, until: int) -> list[StoredEvent]:
+    def doubles(self, after: int, until: int) -> list[ScannedEvent]:
         beside = pairwise(self._tables.events)
         found = [later for one, later in beside if one.position == later.position]
         return [_stored(event) for event in found if after < event.position <= until]
 
-    def before(self, stream: UUID, position: int) -> list[StoredEvent]:
-        events = self._tables.streams.get(stream, [])
+    def before(self, stream: bytes, position: int) -> list[ScannedEvent]:
+        events = self._tables.streams.get(UUID(bytes=stream), [])
         return [_stored(event) for event in events if event.position < position]
 
-    def allowed_attempts(self, jobs: Sequence[UUID]) -> dict[UUID, int]:
-        allowed: dict[UUID, int] = {}
+    def allowed_attempts(self, jobs: Sequence[bytes]) -> dict[bytes, int]:
+        allowed: dict[bytes, int] = {}
         for job in jobs:
-            for event in self._tables.streams.get(job, []):
+            for event in self._tables.streams.get(UUID(bytes=job), []):
                 stated = from_json(event.state)
                 part = {"job.registered.1": "definition", "job.policies_changed.1": "changes"}
                 if (key := part.get(event.topic)) is None:
@@ -54,9 +54,9 @@ class SimulatedLogScan:
                     allowed[job] = max(most, allowed.get(job, 0))
         return allowed
 
-    def schedules(self, job: UUID) -> list[tuple[int, dict[str, Any]]]:
+    def schedules(self, job: bytes) -> list[tuple[int, dict[str, Any]]]:
         found: list[tuple[int, dict[str, Any]]] = []
-        for stored in self._tables.streams.get(job, []):
+        for stored in self._tables.streams.get(UUID(bytes=job), []):
             match read_event(stored.topic, stored.state):
                 case Registered() as event:
                     found.append((stored.version, event.definition.schedule))
@@ -125,7 +125,12 @@ class SimulatedSnapshot:
         return {identity for identity in occurrences if identity in self._scan.streams()}
 
 
-def _stored(event: Kept) -> StoredEvent:
-    return StoredEvent(
-        event.position, event.recorded_at, event.stream, event.version, event.topic, event.state
+def _stored(event: Kept) -> ScannedEvent:
+    return ScannedEvent(
+        event.position,
+        event.recorded_at,
+        event.stream.bytes,
+        event.version,
+        event.topic,
+        event.state,
     )

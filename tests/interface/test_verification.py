@@ -52,7 +52,7 @@ class Forger:
             stream,
             version,
             topic,
-            json.dumps(state, default=str).encode(),
+            json.dumps(state, default=str, separators=(",", ":")).encode(),
         )
 
     def check(self) -> Report:
@@ -357,6 +357,24 @@ def test_a_token_that_does_not_grow_is_found(
             lease=5,
         )
     forger.finds(4, "is not newer than 3", stream, 2)
+
+
+# Invariant 5 (in simulated time: test_verifying_fire_times.py)
+
+
+@pytest.mark.parametrize("spelled", ["{}", "{{{}}}", "urn:uuid:{}"])
+def test_a_claim_of_what_was_not_announced_is_found_however_it_names_its_job(
+    scheduler: Scheduler, stage: Stage, forger: Forger, spelled: str
+) -> None:
+    for job in scheduler.register_many([JobSpec("report", schedule=Every(60))] * 4):
+        fired = stage.claim_fire(job.id)
+        odd = fired.fire_time - timedelta(seconds=1)
+        claim = _claim_of(fired, stage)
+        claim |= {"job_id": spelled.format(job.id), "fire_time": odd.isoformat()}
+        claim |= {"fires": 2, "next_fire": odd.isoformat()}
+        forged = occurrence_id(job.id, odd)
+        forger.event(forged, 1, "occurrence.claimed.1", **claim)
+        forger.finds(5, "had its turn before", forged, 1)
 
 
 # Invariant 6

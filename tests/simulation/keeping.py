@@ -18,7 +18,7 @@ from tests.simulation.network import Blocking, BlockingWire
 from horolog.application.rebuild.skipping import append_to_log_stream
 from horolog.application.retention.ports import Archived, Farewell, Month
 from horolog.application.verify.hash_chain import Link
-from horolog.application.verify.ports import StoredEvent as ScannedEvent
+from horolog.application.verify.ports import StoredEvent as KeptEvent
 from horolog.domain.errors import NotAllowed
 from horolog.domain.ids import EPOCH, fire_time_floor
 from horolog.domain.log_events import OccurrencesPruned
@@ -39,7 +39,7 @@ class Keeping:
 
     world: "World"
     left: list[StoredEvent] = field(default_factory=list[StoredEvent])
-    archived: dict[str, list[ScannedEvent]] = field(default_factory=dict[str, list[ScannedEvent]])
+    archived: dict[str, list[KeptEvent]] = field(default_factory=dict[str, list[KeptEvent]])
     pruned: int = 0
     """How many months have left."""
     busy: bool = False
@@ -125,8 +125,8 @@ class Keeping:
         open_ = {i for i, row in tables.next_runs.items() if row.run.kind != "job"}
         return {i for i in open_ | set(tables.dead_letters) if low <= i < high}
 
-    def page(self, after: int, limit: int) -> Sequence[ScannedEvent]:
-        return SimulatedLogScan(self.world.log).page(after, limit)
+    def page(self, after: int, limit: int) -> Sequence[KeptEvent]:
+        return [event.stored() for event in SimulatedLogScan(self.world.log).page(after, limit)]
 
     def links(self, after: int, limit: int) -> Sequence[Link]:
         """An append is what was recorded at one instant. A simulated log has no hashes."""
@@ -189,7 +189,7 @@ class Archive:
     def __init__(self, keeping: Keeping) -> None:
         self._keeping = keeping
 
-    def write(self, name: str, events: Iterable[ScannedEvent]) -> Archived:
+    def write(self, name: str, events: Iterable[KeptEvent]) -> Archived:
         written = list(events)
         self._keeping.archived[name] = written
         return Archived(name, "0" * 64, len(written))

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, datetime
 from functools import cache
-from typing import Any, Final, TypeVar, cast
+from types import UnionType
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -95,10 +96,28 @@ def _may_hold_sealed(value: object) -> bool:
 
 @cache
 def _field_names(kind: Any) -> tuple[str, ...] | None:
-    """What is walked of a model or a dataclass; ``None`` for a kind that is not known."""
+    """What is walked of a model or a dataclass, but for what its type keeps from being sealed;
+    ``None`` for a kind that is not known."""
     if issubclass(kind, BaseModel):
-        return tuple(kind.model_fields)
-    return tuple(each.name for each in fields(kind) if each.init) if is_dataclass(kind) else None
+        names = tuple(kind.model_fields)
+    elif is_dataclass(kind):
+        names = tuple(each.name for each in fields(kind) if each.init)
+    else:
+        return None
+    types = get_type_hints(kind)
+    return tuple(name for name in names if not _is_never_sealed(types[name]))
+
+
+def _is_never_sealed(stated: Any) -> bool:
+    """Whether a type has values of these kinds only: half of what a job says of itself."""
+    origin, parts = get_origin(stated), get_args(stated)
+    if origin is Literal:
+        return True
+    if origin in (Union, UnionType):
+        return all(map(_is_never_sealed, parts))
+    if origin is not None or not isinstance(stated, type):
+        return False
+    return stated in _NEVER_SEALED or _field_names(stated) == ()
 
 
 def _walked(value: object, on_sealed: Callable[[object], object]) -> object:

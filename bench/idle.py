@@ -3,9 +3,10 @@
     python bench/idle.py [--jobs N] [--horizon N] [--seconds S] [--runs N] [--json FILE]
 
 1,000,000 jobs of the far future, unless told otherwise: the CPU of the scanner and of Postgres, and
-queries a second. Then 100,000 of them are due within the horizon, and its memory is looked at when
-they are in the wheel. Medians of the runs, each with a scanner of its own. The limit is the same
-server and a client that asks nothing.
+queries a second, with autovacuum off meanwhile (its transactions cannot be told apart). Then
+100,000 of them are due within the horizon, and its memory is looked at when they are in the wheel.
+Medians of the runs, each with a scanner of its own. The limit is the same server and a client that
+asks nothing.
 """
 
 import sys
@@ -22,6 +23,9 @@ from bench.scanner_stage import Stage, options, peak_mb, resident_mb, show, stag
 from bench.whole_path import cpu_s, postgres_cpu_s
 
 from horolog.interface.settings import Settings
+
+SETTLING_S = 20.0
+"""Until statistics of what was before have arrived, and a new leader has looked around."""
 
 _ASKED = (
     "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
@@ -58,12 +62,15 @@ def main() -> int:
         database = bench.database(settings)
         far = datetime.now(UTC) + timedelta(days=1)
         fill_jobs(database, given.jobs - given.horizon, begin=far, spread_s=86_400 * 300)
+        bench.connection.execute("ALTER SYSTEM SET autovacuum = off")
+        bench.connection.execute("SELECT pg_reload_conf()")
+        time.sleep(SETTLING_S)
         nothing = _spent(bench, settings, None, given.seconds / 3)
         found: list[dict[str, float]] = []
         for _ in range(given.runs):
             with bench.running(settings, ["scanner"]) as (scanner,):
                 bench.until_led(settings)
-                time.sleep(5)
+                time.sleep(SETTLING_S)
                 idle = _spent(bench, settings, scanner.process.pid, given.seconds)
                 found.append(idle | {"resident MB": resident_mb(scanner.process.pid)})
         idle = {name: median(one[name] for one in found) for name in found[0]}

@@ -34,7 +34,7 @@ class ScannerSettings(BaseModel):
     """How often the index is read for what no notification told. Shorter: less late where one was
     lost, more queries while idle. Longer: the reverse."""
 
-    look_interval_s: Seconds = 2.0
+    look_interval_s: Seconds = 2.5
     """How often ended claim windows and attempt leases are looked for, and the state of the queue.
     Shorter: lost work is noticed sooner. Longer: fewer queries."""
 

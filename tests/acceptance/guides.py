@@ -392,9 +392,21 @@ def after_alerts(desk: Desk) -> None:
     assert (told["state"], told["owner"]) == ("test", "team-billing")
 
 
+JOBS = """
+from horolog import Run, Worker
+
+worker = Worker()
+
+
+@worker.handles("report")
+def report(run: Run) -> str:
+    return "written"
+"""
+
+
 def of_observability(desk: Desk) -> None:
     a_job(desk)
-    desk.write("jobs.py", "from horolog.interface.samples import worker\n\n__all__ = ['worker']\n")
+    desk.write("jobs.py", JOBS)
     desk.terminal.environment["OTEL_METRIC_EXPORT_INTERVAL"] = "500"
     desk.words |= {
         "9464": str(free_port()), "localhost:9464": "127.0.0.1:9464", "9465": str(free_port()),
@@ -407,8 +419,7 @@ def after_observability(desk: Desk) -> None:
     """Both came by OTLP: metrics, and spans once something ran."""
     if desk.processes:
         with desk.scheduler() as scheduler:
-            scheduler.register("ping", schedule=Cron("0 2 * * *", zone="UTC"), key="ping")
-            scheduler.trigger(scheduler.job("ping").id)
+            scheduler.trigger(scheduler.job("nightly").id)
         eventually(lambda: {"/v1/metrics", "/v1/traces"} <= {path for path, _ in desk.received})
 
 

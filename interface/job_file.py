@@ -39,6 +39,7 @@ _KINDS: Final = {
     "rrule": ("calendar", "rrule"),
 }
 _NUMBERS: Final = ("every", "interval", "jitter", "limit")
+_INSTANTS: Final = ("at", "start", "end", "anchor")
 MAX_BYTES = 64 * 1024 * 1024
 
 
@@ -145,6 +146,11 @@ def read_schedule(stated: object) -> Schedule:
     for number in _NUMBERS:
         if isinstance(table.get(number), bool):  # which Python takes for 0 or 1
             raise InvalidSchedule(f"{number}={table[number]!r}: give a number")
+    for instant in _INSTANTS:
+        if isinstance(table.get(instant), int | float):  # which pydantic takes for seconds of 1970
+            raise InvalidSchedule(
+                f"{instant}={table[instant]!r}: give a time such as 2027-01-01T00:00:00+01:00"
+            )
     if "kind" in table:
         return schedule_from_json(_plain(table))
     kinds = [name for name in _KINDS if name in table]

@@ -129,6 +129,8 @@ def test_every_refusal_has_its_status_and_type() -> None:
         ("DELETE", "/jobs", None, 405, "unknown-method"),
         ("POST", "/jobs", {"name": "a"}, 422, "invalid-request"),
         ("POST", "/jobs", EVERY | {"schedule": {"cron": "x"}}, 422, "invalid-schedule"),
+        ("POST", "/jobs", EVERY | {"schedule": {"every": 9, "start": 0}}, 422, "invalid-schedule"),
+        ("POST", "/jobs", EVERY | {"schedule": {"at": 1.5}}, 422, "invalid-schedule"),
         ("POST", "/jobs", EVERY | {"priority": "1"}, 422, "invalid-request"),
         ("POST", "/jobs", EVERY | {"tiemout": 1}, 422, "invalid-request"),
         ("POST", "/jobs", EVERY | {"retry": {"tries": 1}}, 422, "invalid-request"),

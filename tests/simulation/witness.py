@@ -187,7 +187,10 @@ class Witness:
                 )
 
     def _history(self, occurrence: UUID) -> list[tuple[str, dict[str, Any]]]:
-        stored = self._world.log.tables.streams.get(occurrence, ())
+        """What the log ever said of it: its message may come when all of it was pruned."""
+        stored = self._world.log.tables.streams.get(occurrence) or [
+            event for event in self._world.keeping.left if event.stream == occurrence
+        ]
         return [(event.topic, from_json(event.state)) for event in stored]
 
     def _problem(self, what: str, seen: Execution) -> None:

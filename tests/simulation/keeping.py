@@ -43,13 +43,13 @@ class Keeping:
     pruned: int = 0
     """How many months have left."""
     busy: bool = False
-    bounds: list[datetime] = field(default_factory=list[datetime])
-    """Up to where months had left, after each of them."""
+    left_at: dict[datetime, datetime] = field(default_factory=dict[datetime, datetime])
+    """Up to where months have left: when each of them did."""
     second: "SecondSet | None" = None
 
     @property
     def pruned_until(self) -> datetime | None:
-        return self.bounds[-1] if self.bounds else None
+        return max(self.left_at, default=None)
 
     def history(self) -> list[StoredEvent]:
         """Everything that was ever in the log, in its order."""
@@ -157,7 +157,7 @@ class Keeping:
             append_to_log_stream(self.world.log, NAMESPACE, [last])
         if not month.rest:
             self.pruned += 1
-            self.bounds.append(month.until)
+            self.left_at[month.until] = self.world.now()
         return True
 
 

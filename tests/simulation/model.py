@@ -692,7 +692,7 @@ class Model:
         within = timedelta(seconds=job.spec["policies"]["expect_success_by"])
         # Where the last success has left the log, it counts from where that begins now: a run that
         # had fallen due before and succeeded after that instant is gone, too.
-        bounds = self._world.keeping.bounds
+        bounds = self._world.keeping.left_at
         times = self._successes(identity, due - within if due - within in bounds else None)
         kept = [at for at in times if due - within < at <= due]
         if kept or due - within not in [*times, *bounds]:
@@ -720,9 +720,16 @@ class Model:
         ends = [at for at in stated if at is not None]
         times = self._successes(identity)
         for since, until in pairwise([*times, min([*ends, self._world.now()])]):
-            due = since + timedelta(seconds=within_s)
+            within = timedelta(seconds=within_s)
             unpaused = not any(began < until and ended > since for began, ended in job.held)
-            if until - due > soon and unpaused and due not in said:
+            # Once the success has left the log, it counts from where that begins.
+            begins = [since] + [
+                bound
+                for bound, at in self._world.keeping.left_at.items()
+                if at < until and since not in self._successes(identity, bound)
+            ]
+            due = max(begins) + within
+            if until - due > soon and unpaused and not {at + within for at in begins} & {*said}:
                 self._say(f"job {identity} had no success by {due}, and nobody said so")
 
     def _deadlines(self, life: Life) -> list[tuple[str, datetime, datetime]]:

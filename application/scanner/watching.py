@@ -3,6 +3,12 @@
 Who leads the first partition looks for all of the namespace. A miss is an event in a stream of its
 own, so it is said once, whoever looks, and nobody who is deciding on the job or on the run meets
 another version of it. Noticed within ``watch_interval_s``.
+
+Not every miss comes to light in the order of its time. Of a job's fire times that wait (for room,
+or for a scanner) only the first is known to be due; a job may be resumed, or get a deadline, long
+after that has passed. So all that is missed is gone through again and again, in rounds of a page at
+each look; up to a page, each look is a whole round. Where there is more, a look also reads what is
+newer than all that was seen, which then need not wait for the round.
 """
 
 from collections.abc import Sequence
@@ -22,7 +28,8 @@ from horolog.domain.log_events import DeadlineKind, DeadlineMissed
 from horolog.domain.origin import Origin
 
 PAGE = 500
-"""The most misses in one step."""
+"""So many misses are read at a time. Where more last, those that come to light late wait for their
+turn in the round: a look costs the same."""
 
 FIRST = 0
 """Who leads this partition watches."""
@@ -51,17 +58,25 @@ class Miss:
         return occurrence_id(self.job_id, self.fire_time)
 
 
+def whole(misses: Sequence[Miss], limit: int) -> Sequence[Miss]:
+    """Of misses in the order of their time, the first ``limit`` and all of the last one's time."""
+    if len(misses) <= limit:
+        return misses
+    return [miss for miss in misses if miss.due <= misses[limit - 1].due]
+
+
 class ReadsMisses(Protocol):
     """Errors: ``StoreUnavailable``."""
 
-    async def missed(self, after: datetime, limit: int) -> list[Miss]:
+    async def missed(self, after: datetime, limit: int) -> Sequence[Miss]:
         """Deadlines that passed later than ``after`` and were missed, in the order of their time;
-        by the database's clock."""
+        by the database's clock. The :func:`whole` of the first ``limit``: what passed at one
+        instant is never torn apart."""
         ...
 
 
 class Watching:
-    """Looks for missed deadlines; one :meth:`step` is one page."""
+    """Looks for missed deadlines; one :meth:`step` is one look."""
 
     def __init__(
         self,
@@ -80,34 +95,64 @@ class Watching:
         self._settings = settings
         self._signals = signals
         self._origin = Origin(actor=f"scanner {territory.instance}")
-        self._after = _BEGINNING
+        self._begin()
+
+    def _begin(self) -> None:
+        self._reached = _BEGINNING
+        """How far the round has come."""
+        self._newest = _BEGINNING
+        """The latest that was ever seen; everything later is new."""
+        self._went_round = False
+        self._met: set[UUID] = set()
+        """The streams of what was seen in this round, and of the last one."""
+        self._met_before: set[UUID] = set()
 
     async def step(self) -> float:
-        """Says what was missed since the last step; seconds to the next."""
+        """Says what was missed and was not said; seconds to the next step."""
         if FIRST not in self._territory.trusted(self._clock.monotonic()):
-            # Whoever leads again looks at everything that is unfinished once more.
-            self._after = _BEGINNING
+            # Whoever leads again says everything that is unfinished once more.
+            self._begin()
             return self._settings.watch_interval_s
-        missed = await self._misses.missed(self._after, PAGE)
+        missed = await self._look(self._reached)
+        if len(missed) < PAGE:
+            self._went_round, self._reached = True, _BEGINNING
+            self._met_before, self._met = self._met, set()
+            return self._settings.watch_interval_s
+        self._reached = missed[-1].due
+        if self._went_round and len(await self._look(self._newest)) < PAGE:
+            return self._settings.watch_interval_s
+        return 0.0
+
+    async def _look(self, after: datetime) -> Sequence[Miss]:
+        """What passed later than ``after``; says what of it was not said yet."""
+        missed = await self._misses.missed(after, PAGE)
+        unsaid = {
+            stream: miss
+            for miss in missed
+            if (stream := _stream_of(miss)) not in self._met_before and stream not in self._met
+        }
+        streams = list(unsaid)
+        for first in range(0, len(streams), PAGE):
+            page = streams[first : first + PAGE]
+            appended = await self._appends.append([self._decision(s, unsaid[s]) for s in page])
+            self._signals.emit("deadline_missed", appended.verdicts.count("accepted"))
+        self._met.update(map(_stream_of, missed))
         if missed:
-            await self._say(missed)
-            self._after = missed[-1].due
-        return 0.0 if len(missed) == PAGE else self._settings.watch_interval_s
+            self._newest = max(self._newest, missed[-1].due)
+        return missed
 
-    async def _say(self, missed: Sequence[Miss]) -> None:
-        appended = await self._appends.append([self._decision(miss) for miss in missed])
-        self._signals.emit("deadline_missed", appended.verdicts.count("accepted"))
-
-    def _decision(self, miss: Miss) -> Decision:
-        identity = miss.occurrence
-        stream = deadline_stream(identity or miss.job_id, miss.deadline, miss.due)
+    def _decision(self, stream: UUID, miss: Miss) -> Decision:
         event = DeadlineMissed(
             deadline=miss.deadline,
             job_id=miss.job_id,
             name=miss.name,
             due=miss.due,
-            occurrence_id=identity,
+            occurrence_id=miss.occurrence,
             owner=miss.owner,
             **self._origin.fields(),
         )
         return Decision(Guard("nothing", stream, 0), -1, [NewEvent(stream, 1, event)])
+
+
+def _stream_of(miss: Miss) -> UUID:
+    return deadline_stream(miss.occurrence or miss.job_id, miss.deadline, miss.due)

@@ -6,7 +6,7 @@ in memory. Who is told takes some notices and refuses others, and remembers all.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -20,7 +20,7 @@ from tests.simulation.network import Wire
 
 from horolog.application.alerting.ports import Letters, NotDelivered, Seen
 from horolog.application.alerting.rules import AlertRule, streams_of
-from horolog.application.scanner.watching import Miss
+from horolog.application.scanner.watching import Miss, whole
 from horolog.domain.alert import AlertState, evolve
 from horolog.domain.alert_events import AlertWay
 from horolog.domain.event import read_event
@@ -68,11 +68,11 @@ class Watchfulness:
             webhook="http://nowhere",
         )
 
-    def missed(self, after: datetime, limit: int) -> list[Miss]:
+    def missed(self, after: datetime, limit: int) -> Sequence[Miss]:
         now = self.world.now()
         found = [miss for miss in self._misses(now) if after < miss.due <= now]
         found.sort(key=lambda miss: (miss.due, miss.job_id, miss.deadline))
-        return found[:limit]
+        return whole(found, limit)
 
     def seen(self) -> Seen:
         tables, now = self.world.log.tables, self.world.now()
@@ -174,7 +174,7 @@ class WiredMisses:
         self._watchfulness = watchfulness
         self._wire = wire
 
-    async def missed(self, after: datetime, limit: int) -> list[Miss]:
+    async def missed(self, after: datetime, limit: int) -> Sequence[Miss]:
         return await self._wire(lambda: self._watchfulness.missed(after, limit))
 
 

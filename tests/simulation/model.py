@@ -17,6 +17,8 @@ from pydantic_core import from_json
 from tests.simulation.own_schedules import fire_times
 from tests.simulation.plan import COMMANDS
 
+from horolog.domain.alert import MAX_TRIES, AlertState
+
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
@@ -652,15 +654,32 @@ class Model:
         soon = timedelta(seconds=80.0 * self._world.plan.tempo) + SLACK
         for identity, job in self._jobs.items():
             self._check_successes(identity, job, soon)
+        moves = self._moves()
         for identity, life in self._lives.items():
+            first = life.events[0]
+            # Of fire times that wait only a job's next one is known to be due before its claim.
+            known = life.fire
+            if life.kind == "schedule":
+                known = moves.get((life.job, life.fire), first.at)
             for kind, due, happened in self._deadlines(life):
                 if said[identity, kind] > 1:
                     self._say(
                         f"that {identity} missed its {kind} was said {said[identity, kind]} times"
                     )
                 # Somebody leads and looks, but for scanners that are away or cannot ask.
-                if happened - due > soon and not self._troubled and not said[identity, kind]:
+                late = happened - max(due, known)
+                if late > soon and not self._troubled and not said[identity, kind]:
                     self._say(f"{identity} missed its {kind} at {due}, and nobody said so")
+
+    def _moves(self) -> dict[tuple[UUID, datetime], datetime]:
+        """Since when a fire time was the next one of its job."""
+        instant = datetime.fromisoformat
+        return {
+            (UUID(event.state.get("job_id") or str(event.stream)), instant(fire)): event.at
+            for event in self._events
+            if self._about[event.position] in ("job", "occurrence")
+            and (fire := event.state.get("next_fire"))
+        }
 
     def _check_miss(self, event: Event) -> None:
         due, kind = datetime.fromisoformat(event.state["due"]), event.state["deadline"]
@@ -758,25 +777,30 @@ class Model:
                 if open_.get(event.stream, False) is not wanted:
                     self._say(f"alert {event.stream} was {event.kind} and is open: {not wanted}")
                 open_[event.stream] = event.kind != "resolved"
-                old = world.now() - event.at > timedelta(seconds=40.0 * tempo)
                 told = world.watchfulness.told[f"{event.stream}:{event.version}"]
                 if told > 1 and not self._troubled and not self._killed():
                     self._say(f"notice {event.version} of {event.stream} was told {told} times")
-                last = all(
-                    e.version <= event.version or e.kind not in _NOTICES
-                    for e in self._events
-                    if e.stream == event.stream
-                )
-                if old and last and not told:
-                    self._say(f"notice {event.version} of {event.stream} was never told")
         rule = world.watchfulness.rule
         for state in world.watchfulness.alerts():
+            self._check_notice(state, timedelta(seconds=40.0 * tempo))
             if state.condition == "dead_letter_depth":
                 holds = len(world.log.tables.dead_letters) >= (rule.dead_letters or 0)
                 if state.is_open is not holds:
                     self._say(
                         f"the alert on dead letters is open: {state.is_open}, and not {holds}"
                     )
+
+    def _check_notice(self, state: AlertState, soon: timedelta) -> None:
+        """The last notice was told, or refused so far; then it is tried again soon, to a bound."""
+        notice = f"notice {state.notice} of {state.stream}"
+        if self._world.watchfulness.told[f"{state.stream}:{state.notice}"]:
+            return
+        for way in state.wanted:
+            tries, again = state.failed.get(way, (0, state.noticed_at))
+            if again is None and tries < MAX_TRIES:
+                self._say(f"{notice} was given up after {tries} tries")
+            if again is not None and self._world.now() - again > soon:
+                self._say(f"{notice} was never told: {tries} tries, the next was due at {again}")
 
     def _killed(self) -> bool:
         """Whether a scanner ended in the middle of something."""

@@ -654,6 +654,8 @@ class Model:
         soon = timedelta(seconds=80.0 * self._world.plan.tempo) + SLACK
         for identity, job in self._jobs.items():
             self._check_successes(identity, job, soon)
+        # A lease, until somebody else leads, and two looks.
+        seen = timedelta(seconds=50.0 * self._world.plan.tempo) + SLACK
         moves = self._moves()
         for identity, life in self._lives.items():
             first = life.events[0]
@@ -668,7 +670,7 @@ class Model:
                     )
                 # Somebody leads and looks, but for scanners that are away or cannot ask.
                 late = happened - max(due, known)
-                if late > soon and not self._troubled and not said[identity, kind]:
+                if late > seen and not self._troubled and not said[identity, kind]:
                     self._say(f"{identity} missed its {kind} at {due}, and nobody said so")
 
     def _moves(self) -> dict[tuple[UUID, datetime], datetime]:

@@ -175,12 +175,17 @@ class NatsReadySource:
 
     async def close(self) -> None:
         """Offers again what was not taken, sends what is to be said, and disconnects."""
-        while self._buffer:
-            self._buffer.popleft().tell(Word("later"))
         await _ended(self._tasks)
         client = self._client
         if client is None or client.is_closed:
             return
+        with suppress(nats.errors.Error, OSError, TimeoutError):
+            # Requests linger at the server: what it sends until it knows that we leave comes, too.
+            async with asyncio.timeout(2):
+                for queue in self._queues.values():
+                    await queue.subscription.drain()
+        while self._buffer:
+            self._buffer.popleft().tell(Word("later"))
         with suppress(nats.errors.Error, OSError, TimeoutError):
             while not self._words.empty():
                 await client.publish(*self._words.get_nowait())

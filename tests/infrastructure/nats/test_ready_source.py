@@ -1,12 +1,16 @@
 """Taking from the ready queue: the consumers have what the worker needs, whoever made them."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
+from uuid import uuid4
 
 import pytest
 from nats.js import JetStreamContext
 
+from horolog.application.scanner.outbox import Message, Pending
+from horolog.infrastructure.nats import ready_source
 from horolog.infrastructure.nats.connection import connect
+from horolog.infrastructure.nats.ready_queue import NatsReadyQueue
 from horolog.infrastructure.nats.ready_source import NatsReadySource, ServerTime
 from horolog.infrastructure.nats.stream import ReadyStream, StreamSettings
 
@@ -75,3 +79,36 @@ def test_the_age_of_a_message_is_told_by_the_servers_stamps_alone() -> None:
     fresh = 4_600.0
     assert time.age_s(fresh, arrived_at=57.0) == 0
     assert time.age_s(an_hour_old, arrived_at=57.0) == 3_600
+
+
+async def test_a_message_that_comes_while_a_source_is_closed_is_offered_to_others_at_once(
+    nats_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request lingers at the server; what it still brings would be lost for the ack wait."""
+    queue = NatsReadyQueue(nats_url, namespace, timeout_s=5)
+    leaving = NatsReadySource(nats_url, namespace, ["a"])
+    other = NatsReadySource(nats_url, namespace, ["a"])
+    await leaving.start()
+    pulling = asyncio.create_task(leaving.pull(1))
+    ended = ready_source._ended  # pyright: ignore[reportPrivateUsage]
+
+    async def meanwhile(tasks: Collection[asyncio.Task[None]]) -> None:
+        await ended(tasks)
+        await queue.publish([Message("a", "1", [Pending(uuid4(), 1, "a", b"late", None)])])
+
+    try:
+        async with asyncio.timeout(10):
+            queues = leaving._queues  # pyright: ignore[reportPrivateUsage]
+            while not queues["a"].expected:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0)
+        pulling.cancel()
+        monkeypatch.setattr(ready_source, "_ended", meanwhile)
+        await leaving.close()
+        monkeypatch.undo()
+        await other.start()
+        async with asyncio.timeout(10):
+            [message] = await other.pull(1)
+        assert message.data
+    finally:
+        await other.close()
+        await queue.close()

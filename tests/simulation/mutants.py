@@ -5,10 +5,10 @@ one thing that somebody might leave out: a check, an order of two steps, a part 
 """
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
@@ -25,7 +25,7 @@ from horolog.application.scanner.progress import Progress
 from horolog.application.scanner.republishing import Republishing
 from horolog.application.scanner.sweep import Sweep
 from horolog.application.scanner.territory import Territory
-from horolog.application.scanner.watching import Watching
+from horolog.application.scanner.watching import Miss, ReadsMisses, Watching
 from horolog.application.worker.admission import Admission
 from horolog.application.worker.finishing import Finishing
 from horolog.application.worker.group_commit import GroupCommit
@@ -486,9 +486,18 @@ def _(stack: ExitStack) -> None:
 
 @mutant("nobody notices that a job does not succeed any more", "nothing")
 def _(stack: ExitStack) -> None:
-    say = Watching._say  # pyright: ignore[reportPrivateUsage]
+    begin = Watching.__init__
 
-    async def of_runs(self: Any, missed: Any) -> None:
-        await say(self, [miss for miss in missed if miss.deadline != "success"])
+    def of_runs(self: Any, territory: Any, *, misses: ReadsMisses, **rest: Any) -> None:
+        begin(self, territory, misses=_OfRuns(misses), **rest)
 
-    method(stack, Watching, "_say", of_runs)
+    method(stack, Watching, "__init__", of_runs)
+
+
+class _OfRuns:
+    def __init__(self, misses: ReadsMisses) -> None:
+        self._misses = misses
+
+    async def missed(self, after: datetime, limit: int) -> Sequence[Miss]:
+        found = await self._misses.missed(after, limit)
+        return [miss for miss in found if miss.deadline != "success"]

@@ -71,7 +71,11 @@ _SCHEDULE: Final[dict[str, Any]] = {
             ["every"],
         ),
         _form(
-            {"at": {"type": "string", "examples": ["2027-03-01T08:00:00Z"]}, "zone": _ZONE}, ["at"]
+            {
+                "at": {"type": "string", "examples": ["2027-03-01T08:00:00Z"]},
+                "zone": _ZONE | {"type": ["string", "null"]},  # an instant needs none
+            },
+            ["at"],
         ),
         _form(
             {"rrule": {"type": "string", "examples": ["FREQ=DAILY;BYHOUR=9"]}, "zone": _ZONE},

@@ -306,6 +306,11 @@ def test_what_coverage_has_found(quiet_web: Browser) -> None:
         f"{API}/schedules/preview", json={"schedule": {"every": 1, "jitter": False}}
     )
     assert (refused.status_code, refused.json()["error"]) == (422, "InvalidSchedule")
+    at = {"at": "2027-03-01T08:00:00Z", "zone": None}
+    preview = quiet_web.post(f"{API}/schedules/preview", json={"schedule": at})
+    assert preview.status_code == 200
+    forms = str(quiet_web.get(f"{API}/openapi.json").json())
+    assert "'null'" in forms[forms.index("'at': {") :][:400], "as the document says"
     allowed = quiet_web.request("OPTIONS", f"{API}/jobs/apply")
     assert (allowed.status_code, allowed.headers["allow"]) == (405, "POST")
 

@@ -36,7 +36,7 @@ from horolog.infrastructure.simulated.orders import SimulatedOrders
 from horolog.infrastructure.simulated.queue_limits import SimulatedQueueLimits
 
 if TYPE_CHECKING:
-    from tests.simulation.plan import Action
+    from tests.simulation.plans.plan import Action
     from tests.simulation.world import World
 
 NAMESPACE = "simulated"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.model import Model
+from tests.simulation.model.check import check
 
 from horolog.application.verify import Report, verify
 from horolog.infrastructure.simulated.log_scan import SimulatedLogScan
@@ -31,7 +31,7 @@ def judge(world: "World") -> Judgement:
     problems += world.keeping.problems()
     problems += world.view.problems(world.keeping.history(), world.now(), world.plan.tempo)
     try:
-        problems += Model(world).check()
+        problems += check(world)
     except (KeyError, AssertionError, StopIteration, IndexError) as error:
         problems.append(f"the model cannot read the log: {type(error).__name__}: {error}")
     return Judgement(problems, report)

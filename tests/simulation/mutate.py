@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.simulation.mutants import MUTANTS, Mutant
-from tests.simulation.plan import plan_of
+from tests.simulation.mutants.known import MUTANTS
+from tests.simulation.mutants.mutant import Mutant
+from tests.simulation.plans.seeds import plan_of
 from tests.simulation.run import run
 
 MOST_SEEDS = 150

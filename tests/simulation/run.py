@@ -15,7 +15,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.simulation.judging import judge
-from tests.simulation.plan import Plan, plan_of
+from tests.simulation.plans.plan import Plan
+from tests.simulation.plans.seeds import plan_of
 from tests.simulation.stretching import stretched
 from tests.simulation.world import World
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.simulation.plan import Plan
+from tests.simulation.plans.plan import Plan
 
 if TYPE_CHECKING:
     from tests.simulation.run import Result

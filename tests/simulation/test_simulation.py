@@ -8,9 +8,10 @@ import sys
 from dataclasses import replace
 
 import pytest
-from tests.simulation.mutants import MUTANTS
+from tests.simulation.mutants.known import MUTANTS
 from tests.simulation.mutate import hunt
-from tests.simulation.plan import Action, Plan, plan_of
+from tests.simulation.plans.plan import Action, Plan
+from tests.simulation.plans.seeds import plan_of
 from tests.simulation.run import Result, Totals, run
 from tests.simulation.shrinking import shortened
 
@@ -33,7 +34,8 @@ def test_they_are_a_thousand_hours() -> None:
 
 
 def test_a_seed_gives_the_same_log_in_any_process() -> None:
-    program = "from tests.simulation.run import run; from tests.simulation.plan import plan_of\n"
+    program = "from tests.simulation.run import run\n"
+    program += "from tests.simulation.plans.seeds import plan_of\n"
     program += "print(*(run(plan_of(seed)).digest for seed in (8, 12)))"
     digests = {
         subprocess.run(

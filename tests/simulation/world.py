@@ -19,7 +19,7 @@ from tests.simulation.fibres import Fibre
 from tests.simulation.followers import FollowerMachine, View
 from tests.simulation.handlers import handlers_of
 from tests.simulation.keeping import Keeping
-from tests.simulation.plan import COMMANDS, Action, Plan
+from tests.simulation.plans.plan import COMMANDS, Action, Plan
 from tests.simulation.processes import Machine, ScannerMachine, WorkerMachine
 from tests.simulation.transactions import Inbox
 from tests.simulation.virtual_time import Process, Stuck, VirtualLoop

@@ -1,0 +1,66 @@
+"""Jobs of which nothing has succeeded for longer than they allow: said once for each time."""
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+from uuid import UUID
+
+from tests.simulation.model.account import CHANGING, Account, Event, Job
+
+
+def _successes(account: Account, identity: UUID, left: datetime | None = None) -> list[datetime]:
+    """When the job was registered, and when a run of it succeeded, in their order; not those of
+    fire times before ``left``."""
+    times = [e.at for e in account.events if e.stream == identity and e.kind == "registered"]
+    for life in account.lives.values():
+        if life.job == identity and (left is None or life.fire >= left):
+            times += [e.at for e in life.events if e.kind == "succeeded"]
+    return sorted(times)
+
+
+def check_silence(account: Account, event: Event, due: datetime) -> None:
+    """Nothing of the job had succeeded for as long as it may, and nobody had paused it."""
+    identity = UUID(event.state["job_id"])
+    job = account.jobs[identity]
+    within = timedelta(seconds=job.spec["policies"]["expect_success_by"])
+    # Where the last success has left the log, it counts from where that begins now: a run that
+    # had fallen due before and succeeded after that instant is gone, too.
+    bounds = account.world.keeping.left_at
+    times = _successes(account, identity, due - within if due - within in bounds else None)
+    kept = [at for at in times if due - within < at <= due]
+    if kept or due - within not in [*times, *bounds]:
+        account.say(f"{event.stream} missed no success by {due}: there was one at {kept}")
+    if any(since + CHANGING < event.at < until for since, until in job.held):
+        account.say(f"{event.stream} missed a success by {due}, and its job was paused")
+
+
+def check_successes(account: Account, identity: UUID, job: Job, soon: timedelta) -> None:
+    """That nothing of a job has succeeded for too long is said, once for each time."""
+    within_s = job.spec["policies"].get("expect_success_by")
+    said = [
+        datetime.fromisoformat(event.state["due"])
+        for event in account.events
+        if account.about[event.position] == "deadline"
+        and event.state["deadline"] == "success"
+        and event.state["job_id"] == str(identity)
+    ]
+    if len(said) != len(set(said)):
+        account.say(f"that job {identity} misses a success was said twice: {said}")
+    if within_s is None or account.troubled:
+        return
+    rested = account.world.rested_at
+    assert rested is not None
+    stated = (job.paused, job.cancelled, job.completed, rested)
+    ends = [at for at in stated if at is not None]
+    times = _successes(account, identity)
+    for since, until in pairwise([*times, min([*ends, account.world.now()])]):
+        within = timedelta(seconds=within_s)
+        unpaused = not any(began < until and ended > since for began, ended in job.held)
+        # Once the success has left the log, it counts from where that begins.
+        begins = [since] + [
+            bound
+            for bound, at in account.world.keeping.left_at.items()
+            if at < until and since not in _successes(account, identity, bound)
+        ]
+        due = max(begins) + within
+        if until - due > soon and unpaused and not {at + within for at in begins} & {*said}:
+            account.say(f"job {identity} had no success by {due}, and nobody said so")

@@ -4,7 +4,11 @@ import re
 
 import pytest
 from tests.acceptance.conftest import Horolog
-from tests.acceptance.guides import GUIDES, NOT_RUN, Desk, Guide, follow, reason
+from tests.acceptance.guides.desk import Desk
+from tests.acceptance.guides.every import GUIDES
+from tests.acceptance.guides.following import follow
+from tests.acceptance.guides.guide import Guide
+from tests.acceptance.guides.left_out import NOT_RUN, reason
 from tests.acceptance.shown import ROOT, shown
 
 

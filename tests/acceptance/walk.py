@@ -28,8 +28,11 @@ from urllib.request import urlopen
 
 import psycopg
 from psycopg import sql
-from tests.acceptance import guides
 from tests.acceptance.conftest import Horolog, Running, eventually
+from tests.acceptance.guides.desk import Desk
+from tests.acceptance.guides.every import GUIDES
+from tests.acceptance.guides.following import follow
+from tests.acceptance.guides.guide import Guide
 from tests.acceptance.shown import blocks, commands
 
 from horolog.infrastructure.embedded import EmbeddedServers
@@ -180,14 +183,14 @@ def last_week(terminal: Horolog) -> None:
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
 
 
-def guide(followed: guides.Guide, folder: Path, environment: Mapping[str, str]) -> None:
+def guide(followed: Guide, folder: Path, environment: Mapping[str, str]) -> None:
     """A how-to guide with its processes, on a namespace and in a folder of its own."""
     name = re.sub(r"\W", "_", followed.page)
     place = folder / f"guide-{name}"
     place.mkdir()
     terminal = Horolog({**environment, "HOROLOG_NAMESPACE": f"guide_{name}"}, place)
     terminal("migrate")
-    guides.follow(followed, guides.Desk(terminal, processes=True))
+    follow(followed, Desk(terminal, processes=True))
     assert terminal.within("verify", "--json").json["violations"] == []
 
 
@@ -291,7 +294,7 @@ def main() -> int:
             terminals.append(office)
             office("migrate")
             step("who paused a job last week", lambda: last_week(office))
-            for followed in guides.GUIDES:
+            for followed in GUIDES:
                 step(f"docs/{followed.page}.md", lambda it=followed: guide(it, folder, clean | own))
             step(
                 "three machines, and one of them is lost",

@@ -25,6 +25,10 @@ from horolog.domain.retry import Retry
 MAX_RUNS = 50
 """The most runs in one message."""
 
+MOST_RUNS_READ = 4 * MAX_RUNS
+"""A message with more is nobody's of ours: a worker takes none of it in hand. Above what is
+written, so that a later release may write more while this one still runs."""
+
 MAX_MESSAGE_BYTES = 512 * 1024
 """A message is closed when it reaches this; the servers' own default limit is 1 MiB."""
 
@@ -86,7 +90,7 @@ class ReadyRun(BaseModel):
 
 class _Message(BaseModel):
     format: Literal[1] = 1
-    runs: list[ReadyRun]
+    runs: list[ReadyRun] = Field(max_length=MOST_RUNS_READ)
 
 
 _messages = TypeAdapter(_Message)

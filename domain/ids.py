@@ -16,6 +16,7 @@ OccurrenceKind = Literal["schedule", "trigger", "backfill"]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MAX_MS = (1 << 48) - 1
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
 
 
 def occurrence_id(
@@ -112,6 +113,12 @@ def log_of(identity: str, partitions: int, logs: int) -> int:
 def fire_time_floor(moment: datetime) -> UUID:
     """The smallest occurrence id whose fire time is ``moment`` or later, to the millisecond."""
     return UUID(int=_clamped_ms(moment) << 80)
+
+
+def fire_millisecond(identity: UUID) -> datetime:
+    """The millisecond of the fire time that an occurrence's id begins with; the last there is, of
+    an id that is none of ours."""
+    return EPOCH + timedelta(milliseconds=min(identity.int >> 80, _LAST_MS))
 
 
 def fraction(identity: UUID, purpose: str) -> float:

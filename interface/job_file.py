@@ -158,6 +158,8 @@ def read_schedule(stated: object) -> Schedule:
         found = " and ".join(kinds) or "none of them"
         raise InvalidSchedule(f"schedule: it has one of {', '.join(_KINDS)}; given: {found}")
     kind, name = _KINDS[kinds[0]]
+    if name != kinds[0] and name in table:
+        raise InvalidSchedule(f"schedule: {kinds[0]} and {name} are the same: give one of them")
     rest = {field: value for field, value in table.items() if field != kinds[0]}
     return schedule_from_json(_plain({"kind": kind, name: table[kinds[0]], **rest}))
 

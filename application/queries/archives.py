@@ -19,11 +19,16 @@ from horolog.application.queries.executed import execution_of, is_wanted, ran
 from horolog.application.queries.explaining import Explaining, ReadsStream
 from horolog.application.states import ReadsStates
 from horolog.domain.errors import InvalidPolicy
+from horolog.domain.ids import fire_millisecond
+from horolog.domain.job_events import JobEvent
 from horolog.domain.occurrence import OccurrenceState, evolve_all
 from horolog.domain.occurrence_events import Claimed
+from horolog.domain.orders import ordered_by
 from horolog.projections.rows import JobRow, execution, job_row
 
 CHUNK = 1_000
+_ORDERS_AT_ONCE = 50
+"""A backfill's order names up to 1,000 runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,11 @@ class ArchivedLife:
     def id(self) -> UUID:
         return self.events[0].stream
 
-    def state(self) -> OccurrenceState | None:
-        """``None`` for one that ended before any claim: what it was is in its order alone."""
-        if not isinstance(self.events[0].event, Claimed):
+    def state(self, order: OccurrenceState | None = None) -> OccurrenceState | None:
+        """``None`` for one that ended before any claim: what it was is in its ``order`` alone."""
+        if order is None and not isinstance(self.events[0].event, Claimed):
             return None
-        return evolve_all(None, self.id, [recorded.event for recorded in self.events])
+        return evolve_all(order, self.id, [recorded.event for recorded in self.events])
 
 
 class ReadsArchive(Protocol):
@@ -68,10 +73,15 @@ def archived_history(life: ArchivedLife, *, after: int, limit: int) -> list[Logg
 
 
 def archived_explanation(
-    life: ArchivedLife, log: ReadsStream, streams: ReadsStreams, namespace: str
+    life: ArchivedLife,
+    log: ReadsStream,
+    streams: ReadsStreams,
+    states: ReadsStates,
+    namespace: str,
 ) -> Explanation | None:
-    """The causal story: its own part from the archive, that of its job from the log."""
-    state = life.state()
+    """The causal story: its own part from the archive, that of its job from the log. ``None`` for
+    one that ended before any claim, and whose order this log does not have."""
+    state = life.state() or life.state(_as_ordered(life.id, streams, states))
     if state is None:
         return None
     found = Occurrence.of(state, finished_at=life.events[-1].recorded_at)
@@ -122,6 +132,32 @@ def _wanted(
             one = execution_of(execution(state), job, life.events, last, archive=life.file)
             if is_wanted(one, job, life.events, wanted) and (wanted.state or ran(one)):
                 yield one
+
+
+def _as_ordered(
+    occurrence_id: UUID, streams: ReadsStreams, states: ReadsStates
+) -> OccurrenceState | None:
+    """A run as it was ordered, from the event of its job that says so."""
+    for order in _orders_that_may_be(occurrence_id, streams):
+        job = states.job(order.stream)
+        assert job is not None, "jobs never leave the log"
+        assert isinstance(order.event, JobEvent)
+        for one in ordered_by(job, order.event, order.recorded_at):
+            if one.id == occurrence_id:
+                return one
+    return None
+
+
+def _orders_that_may_be(occurrence_id: UUID, streams: ReadsStreams) -> Iterator[Recorded]:
+    if (order := streams.order_of(occurrence_id)) is not None:
+        yield order
+        return
+    after = 0
+    while orders := streams.backfills_over(
+        fire_millisecond(occurrence_id), after=after, limit=_ORDERS_AT_ONCE
+    ):
+        yield from orders
+        after = orders[-1].position
 
 
 class _LifeAndLog:

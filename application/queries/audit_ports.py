@@ -86,6 +86,12 @@ class ReadsStreams(Protocol):
         """The ``Triggered`` event that ordered this occurrence, if one did."""
         ...
 
+    def backfills_over(self, instant: datetime, *, after: int, limit: int) -> list[Recorded]:
+        """``BackfillRequested`` events of any job with a position above ``after``, in the total
+        order, whose range is not all before ``instant``, or all of it a millisecond later. Goes
+        through all events of jobs: for what is asked once in a while."""
+        ...
+
 
 class ListsExecutions(Protocol):
     def executions(

@@ -7,7 +7,7 @@ any). A file is gone through line by line; what is not asked for is passed over 
 import gzip
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from heapq import nsmallest
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +22,7 @@ from horolog.application.queries.audit_ports import ExecutionChoice
 from horolog.application.verify.ports import StoredEvent
 from horolog.domain.errors import InvalidSetting
 from horolog.domain.event import read_event
-from horolog.domain.ids import EPOCH
+from horolog.domain.ids import EPOCH, fire_millisecond
 from horolog.domain.occurrence_events import Claimed
 from horolog.infrastructure.archive.jsonl import event_of_line
 
@@ -60,7 +60,7 @@ class ArchiveFolder:
         return [found[identity] for identity in sorted(found)]
 
     def claimed(self, wanted: ExecutionChoice, *, after: UUID | None, limit: int) -> list[UUID]:
-        low = wanted.since if after is None else max(wanted.since or EPOCH, _fire_floor(after))
+        low = wanted.since if after is None else max(wanted.since or EPOCH, fire_millisecond(after))
         found: set[UUID] = set()
         for file in self._between(low, wanted.until):
             claims = _events(file, claims_of=wanted.jobs.job_id, claims=True)
@@ -161,13 +161,5 @@ def _recorded(event: StoredEvent) -> Recorded:
     return Recorded(event.position, event.recorded_at, event.stream, event.version, read)
 
 
-_LAST_MS = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
-
-
-def _fire_floor(identity: UUID) -> datetime:
-    """The millisecond of the fire time that an id begins with; the last one, of no id of ours."""
-    return EPOCH + timedelta(milliseconds=min(identity.int >> 80, _LAST_MS))
-
-
 def _month(identity: UUID) -> str:
-    return f"{_fire_floor(identity):%Y-%m}"
+    return f"{fire_millisecond(identity):%Y-%m}"

@@ -1,6 +1,7 @@
 """Parts of one stream: the events of some topics, the order of a run."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from horolog.application.log import Recorded
@@ -23,6 +24,14 @@ _ORDER_OF = f"""
       AND (:schema.decoded(state) ->> 'occurrence_id') COLLATE "C" = %s::text
     ORDER BY position LIMIT 1
 """
+# Through the whole table.
+_BACKFILLS_OVER = f"""
+    SELECT {COLUMNS} FROM :schema.job_events
+    WHERE topic = 'job.backfill_requested.1' AND position > %(after)s
+      AND (:schema.decoded(state) ->> 'start')::timestamptz < %(until)s
+      AND (:schema.decoded(state) ->> 'end')::timestamptz >= %(since)s
+    ORDER BY position LIMIT %(limit)s
+"""
 
 
 class PostgresStreams:
@@ -32,6 +41,7 @@ class PostgresStreams:
         self._database = database
         self._of_topics = database.sql(_OF_TOPICS)
         self._order_of = database.sql(_ORDER_OF)
+        self._backfills_over = database.sql(_BACKFILLS_OVER)
 
     def of_topics(
         self, stream: UUID, topics: Sequence[str], *, after: int = 0, limit: int = 1000
@@ -42,3 +52,8 @@ class PostgresStreams:
     def order_of(self, occurrence_id: UUID) -> Recorded | None:
         rows = self._database.query(self._order_of, (str(occurrence_id),))
         return recorded(rows[0]) if rows else None
+
+    def backfills_over(self, instant: datetime, *, after: int, limit: int) -> list[Recorded]:
+        until = instant + timedelta(milliseconds=1)
+        params = {"since": instant, "until": until, "after": after, "limit": limit}
+        return [recorded(row) for row in self._database.query(self._backfills_over, params)]

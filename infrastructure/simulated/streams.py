@@ -1,10 +1,11 @@
 """Parts of one stream of the log in memory."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from horolog.application.log import Recorded
-from horolog.domain.job_events import Triggered
+from horolog.domain.job_events import BackfillRequested, Triggered
 from horolog.infrastructure.simulated.log import SimulatedLog
 
 
@@ -28,3 +29,14 @@ class SimulatedStreams:
                 if recorded.event.occurrence_id == occurrence_id:
                     return recorded
         return None
+
+    def backfills_over(self, instant: datetime, *, after: int, limit: int) -> list[Recorded]:
+        found: list[Recorded] = []
+        for one in self._log.log(
+            after=after, topics=[BackfillRequested.topic], limit=len(self._log.tables.events)
+        ):
+            event = one.event
+            assert isinstance(event, BackfillRequested)
+            if event.start < instant + timedelta(milliseconds=1) and event.end >= instant:
+                found.append(one)
+        return found[:limit]

@@ -15,7 +15,7 @@ from horolog.interface.cli.place import LOOKED_AT, STATED, Place
 if TYPE_CHECKING:
     from horolog.interface.scheduler import Scheduler
 
-PATIENCE_S: Final = 2.0
+PATIENCE_S: Final = 3.0
 
 
 def job_keys(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

@@ -1,14 +1,9 @@
 """`horolog completion SHELL`: the script that has a shell complete commands, options and keys."""
 
-from typing import Final
-
 import click
 
 from horolog.interface.cli.place import Place, at_a_place
 from horolog.interface.cli.rendering import Output
-
-VARIABLE: Final = "_HOROLOG_COMPLETE"
-"""Where the script tells the program what is wanted; click reads it."""
 
 
 @click.command()
@@ -18,18 +13,15 @@ def completion(place: Place, output: Output, shell: str) -> None:
     """Print the script that completes commands, options, keys of jobs and queues.
 
     In ~/.bashrc: eval "$(horolog completion bash)"; in ~/.zshrc: eval "$(horolog completion zsh)";
-    for fish: horolog completion fish > ~/.config/fish/completions/horolog.fish
+    in ~/.config/fish/config.fish: horolog completion fish | source
     """
-    from click.shell_completion import get_completion_class
-
-    from horolog.interface.cli.main import cli
+    from horolog.interface.cli.main import COMPLETE, cli
+    from horolog.interface.cli.shells import SHELLS
 
     del place  # nothing is asked there
-    made = get_completion_class(shell)
-    assert made is not None, "click knows the three"
+    made = SHELLS[shell](cli, {}, "horolog", COMPLETE)
     # The template itself: `source()` would start a bash to ask it for its version.
-    values = made(cli, {}, "horolog", VARIABLE).source_vars()
-    script = made.source_template % values
+    script = made.source_template % made.source_vars()
     if output.as_json:
         output.document({"shell": shell, "script": script})
     else:

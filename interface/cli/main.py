@@ -104,6 +104,10 @@ cli = LazyGroup(
 )
 
 
+COMPLETE: Final = "_HOROLOG_COMPLETE"
+"""Where the script of `horolog completion` says what is wanted; click reads it."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits with its status."""
     sys.exit(run(arguments))
@@ -116,6 +120,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     # What drivers log is told in our own words where it matters; processes set up logging.
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
+    if COMPLETE in os.environ:
+        from horolog.interface.cli.shells import know_them
+
+        know_them()
     try:
         status = cli.main(arguments, prog_name="horolog", standalone_mode=False, color=_colour())
         sys.stdout.flush()

@@ -27,7 +27,7 @@ from horolog.application.queries.changes import changes
 from horolog.application.queries.explaining import Explaining
 from horolog.application.queries.limit import DEFAULT_LIMIT, checked_limit
 from horolog.application.queries.statistics import Grouping, bucket_of, statistics
-from horolog.domain.errors import InvalidSchedule
+from horolog.domain.errors import InvalidSchedule, UnknownOccurrence
 from horolog.domain.failure import FailureKind
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job_events import SkipCause
@@ -75,9 +75,16 @@ class Questions(Connected):
         client = client.of_occurrence(identity)
         if archive is not None and client.occurrences.occurrence(identity) is None:
             life = ArchiveFolder(Path(archive)).life(identity)
-            log, audit = client.log, client.audit
-            namespace = client.context.namespace
-            if life and (story := archived_explanation(life, log, audit, namespace)):
+            context = client.context
+            if life is None:
+                raise UnknownOccurrence(
+                    f"no occurrence has the id {identity} in this namespace, nor in the archive"
+                    f" {archive}"
+                )
+            story = archived_explanation(
+                life, client.log, client.audit, context.states, context.namespace
+            )
+            if story is not None:
                 return self.read_out(story)
         found = asking.find_occurrence(client.occurrences, identity)
         explaining = Explaining(client.log, client.audit, client.context.namespace)

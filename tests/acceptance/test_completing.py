@@ -12,9 +12,9 @@ from rich.console import Console
 from tests.acceptance.conftest import Horolog
 
 from horolog.interface.cli import manual, rendering, watch
-from horolog.interface.cli.completion import VARIABLE
-from horolog.interface.cli.main import cli, run
+from horolog.interface.cli.main import COMPLETE, cli, run
 from horolog.interface.cli.rendering import Output
+from horolog.interface.cli.shells import SHELLS
 
 
 def test_keys_and_queues_are_completed_and_the_nearest_key_is_named(
@@ -26,7 +26,7 @@ def test_keys_and_queues_are_completed_and_the_nearest_key_is_named(
         )
     for name, value in horolog.environment.items():
         monkeypatch.setenv(name, value)
-    completes = ShellComplete(cli, {}, "horolog", VARIABLE)
+    completes = ShellComplete(cli, {}, "horolog", COMPLETE)
 
     def completed(*words: str) -> list[str]:
         return [item.value for item in completes.get_completions(list(words[:-1]), words[-1])]
@@ -35,6 +35,18 @@ def test_keys_and_queues_are_completed_and_the_nearest_key_is_named(
     assert completed("job", "pause", "night") == ["nightly-bill", "nightly-mail"]
     assert completed("occurrence", "list", "--job", "h") == ["hourly"]
     assert completed("queue", "limit", "") == ["slow"]
+    horolog.within("job", "register", "echo", "--every", "9999", "--key", "acct:42, or b")
+    monkeypatch.setenv("COMP_WORDBREAKS", " \t\n\"'><=;|&(:")
+    for line, replaced in (
+        ("horolog job pause hou", "hourly"),
+        ("horolog job pause ac", r"acct:42,\ or\ b"),
+        ("horolog job pause acct:", r"42,\ or\ b"),
+        (r"horolog job pause acct:42,\ o", r"42,\ or\ b"),
+        ('horolog job pause "acct:42, o', "acct:42, or b"),
+        ("horolog job pau", "pause"),
+    ):
+        monkeypatch.setenv("COMP_WORDS", line)
+        assert SHELLS["bash"](cli, {}, "horolog", COMPLETE).complete() == f"plain,{replaced}"
     assert completed("job", "pause", "--home", "/nowhere", "--database-url", "x", "h") == []
 
     refused = horolog.within("job", "pause", "nightly-bil", status=1)
@@ -64,7 +76,7 @@ def test_each_shell_reads_its_script(
 ) -> None:
     assert run(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert VARIABLE in script
+    assert COMPLETE in script
     if program := shutil.which(shell):
         (tmp_path / "script").write_text(script)
         subprocess.run([program, "-n", str(tmp_path / "script")], check=True)

@@ -223,6 +223,30 @@ def test_an_archive_in_parquet(past: Past, tmp_path: Path) -> None:
     assert [row["topic"].split(".")[1] for row in rows] == ["claimed", "attempted", "succeeded"]
 
 
+def test_a_run_cancelled_before_its_claim_is_explained_from_the_archive_as_it_was(
+    past: Past, tmp_path: Path
+) -> None:
+    """What it was is said by its order alone, which the log of its job still has."""
+    job, scheduler = past.job(), past.scheduler
+    past.done(job)
+    triggered = scheduler.trigger(job, at=OLD + timedelta(minutes=7), reason="by hand").id
+    scheduler.backfill(job, OLD, OLD + timedelta(minutes=9), reprocess="all")
+    backfilled = next(one.id for one in scheduler.occurrences(job_id=job) if one.kind == "backfill")
+    for one in (triggered, backfilled):
+        scheduler.cancel_occurrence(one, reason="not needed")
+    stories = {one: scheduler.explain(one) for one in (triggered, backfilled)}
+    past.prune(archive=tmp_path)
+    for one, story in stories.items():
+        with pytest.raises(UnknownOccurrence):
+            scheduler.explain(one)
+        told = scheduler.explain(one, archive=tmp_path)
+        assert told.archive is not None
+        assert replace(told, archive=None) == story
+        assert "'not needed'" in str(told)
+    with pytest.raises(UnknownOccurrence, match=f"nor in the archive {tmp_path}"):
+        scheduler.explain(uuid4(), archive=tmp_path)
+
+
 @pytest.mark.parametrize("archive_format", ["jsonl", "parquet"])
 def test_what_has_left_is_answered_from_the_archive_and_marked(
     archive_format: str, past: Past, tmp_path: Path

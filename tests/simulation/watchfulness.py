@@ -45,7 +45,7 @@ class Deadlines(NamedTuple):
 
 
 MOST_EXECUTIONS = 100
-"""Among how many of a job's runs its last success is looked for."""
+"""Among how many of a job's runs the success that ended last counts; else that of the last run."""
 
 
 @dataclass
@@ -136,11 +136,9 @@ class Watchfulness:
                 continue
             runs = sorted(one.id for one in tables.executions.values() if one.job_id == job.id)
             since = [tables.streams[job.id][0].recorded_at]
-            since += [
-                self._ended(identity).recorded_at
-                for identity in runs[-MOST_EXECUTIONS:]
-                if tables.executions[identity].state == "succeeded"
-            ]
+            succeeded = [one for one in runs if tables.executions[one].state == "succeeded"]
+            late = [one for one in runs[-MOST_EXECUTIONS:] if one in succeeded] or succeeded[-1:]
+            since += [self._ended(identity).recorded_at for identity in late]
             if len(since) == 1 and self.world.keeping.pruned_until is not None:
                 # What has left the log may have been a success.
                 since.append(self.world.keeping.pruned_until)

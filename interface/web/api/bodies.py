@@ -4,10 +4,9 @@ Limits of a job's fields are those of :class:`JobDefinition`, which they derive 
 written as in a job file: told by what it has (``cron``, ``every``, ``at`` or ``rrule``).
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -22,83 +21,13 @@ from horolog.application.commands.job_spec import JobSpec, Policies
 from horolog.application.privacy.payloads import MAX_SUBJECT_LENGTH
 from horolog.domain.definition import JobDefinition
 from horolog.domain.retry import Retry
-from horolog.domain.schedule import Fold, Gap
 from horolog.interface.job_file import read_schedule
 from horolog.interface.web.api.asking import Instant, Text
+from horolog.interface.web.api.schedules import ScheduleForm
 from horolog.projections.changes import PROJECTIONS
 
 MAX_BATCH: Final = 1000
 
-_TIME: Final = {"type": ["string", "null"], "format": "date-time"}
-_WINDOW: Final[dict[str, Any]] = {
-    "start": _TIME | {"description": "The first instant."},
-    "end": _TIME | {"description": "The last instant."},
-    "limit": {"type": ["integer", "null"], "minimum": 1, "description": "The number of runs."},
-    "jitter": {"type": "number", "minimum": 0, "description": "Most seconds a run starts late."},
-    "exclude": {"type": "array", "items": {"type": "string"}, "description": "Dates, times."},
-}
-_ZONE: Final = {"type": "string", "description": "IANA name.", "examples": ["America/New_York"]}
-
-
-def _form(fields: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": fields | _WINDOW,
-        "required": required,
-        "additionalProperties": False,
-    }
-
-
-_SCHEDULE: Final[dict[str, Any]] = {
-    "description": "When it fires. Told by what it has: `cron`, `every`, `at` or `rrule`; or the"
-    " form that answers have, with its `kind`.",
-    "examples": [{"cron": "0 2 * * *", "zone": "America/New_York"}, {"every": 30}],
-    "anyOf": [
-        _form(
-            {
-                "cron": {"type": "string", "examples": ["0 2 * * *", "*/15 9-17 * * mon-fri"]},
-                "zone": _ZONE,
-                "gap": {"enum": list(get_args(Gap))},
-                "fold": {"enum": list(get_args(Fold))},
-            },
-            ["cron", "zone"],
-        ),
-        _form(
-            {
-                "every": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds."},
-                "anchor": _TIME,
-            },
-            ["every"],
-        ),
-        _form(
-            {
-                "at": {"type": "string", "examples": ["2027-03-01T08:00:00Z"]},
-                "zone": _ZONE | {"type": ["string", "null"]},  # an instant needs none
-            },
-            ["at"],
-        ),
-        _form(
-            {"rrule": {"type": "string", "examples": ["FREQ=DAILY;BYHOUR=9"]}, "zone": _ZONE},
-            ["rrule", "zone"],
-        ),
-        {
-            "type": "object",
-            "properties": {"kind": {"enum": ["once", "every", "cron", "calendar", "union"]}},
-            "required": ["kind"],
-        },
-    ],
-}
-
-
-def _excluding_a_list(value: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(value.get("exclude", []), list):
-        raise ValueError("exclude: give a list of dates, local times or instants")
-    return value
-
-
-ScheduleForm = Annotated[
-    dict[str, Any], AfterValidator(_excluding_a_list), WithJsonSchema(_SCHEDULE)
-]
 Reason = Annotated[Text, Field(max_length=2000, description="Why; it is kept in the log.")] | None
 
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from horolog.application.decision import decide_on_occurrence
+from horolog.application.ready import MOST_RUNS_READ, encode
 from horolog.application.worker.run import Run
 from horolog.domain.occurrence import decide_claim, decide_loss
 from horolog.domain.occurrence_events import Attempted, Succeeded
@@ -132,6 +133,19 @@ async def test_a_stranger_s_message_harms_nothing(bench: Any, ran: list[str], da
         await bench.until_ended(ready)
     assert strange.said == ["never"]
     assert bench.counts["strange_messages"] == 1
+
+
+async def test_a_message_of_more_runs_than_anybody_sends_is_set_aside_with_the_reason(
+    bench: Any, ran: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    ready = bench.ready("work")
+    strange = bench.publish_raw(encode([ready] * (MOST_RUNS_READ + 1)))
+    bench.publish(ready)
+    async with bench.working():
+        await bench.until_ended(ready)
+    assert strange.said == ["never"]
+    assert bench.counts["strange_messages"] == 1
+    assert f"at most {MOST_RUNS_READ} items" in caplog.text
 
 
 async def test_an_invented_run_is_refused_by_the_log(bench: Any, ran: list[str]) -> None:

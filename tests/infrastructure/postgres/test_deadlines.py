@@ -46,3 +46,35 @@ def test_a_success_that_was_pruned_is_not_missed(database: Database) -> None:
     )
     missed = database.sql("SELECT 1 FROM :schema.deadlines_missed('1970-01-01Z', 10)")
     assert database.query(missed) == []
+
+
+def test_a_success_counts_however_many_failures_came_after_it(database: Database) -> None:
+    """Else a job that goes on failing would be said to be silent a second time."""
+    with Scheduler(database.url, namespace=database.namespace) as scheduler:
+        far = Once(datetime.now(UTC) + timedelta(days=1))
+        job = scheduler.register("bill", schedule=far, expect_success_by=60)
+    begin = datetime.now(UTC) - timedelta(minutes=5)
+    database.query(
+        database.sql(
+            "UPDATE :schema.jobs SET registered_at = registered_at - interval '10 minutes'"
+            " WHERE id = %s RETURNING 1"
+        ),
+        (job.id,),
+    )
+    fires = [begin + timedelta(seconds=n) for n in range(200)]
+    database.query(
+        database.sql(
+            "WITH made AS (INSERT INTO :schema.executions"
+            " SELECT at, at, id, %s, 3, 1, 0, 0, state, 'schedule'"
+            " FROM unnest(%s::timestamptz[], %s::uuid[], %s::text[]) AS r (at, id, state)"
+            " RETURNING 1) SELECT count(*) FROM made"
+        ),
+        (
+            job.id,
+            fires,
+            [occurrence_id(job.id, fire) for fire in fires],
+            ["succeeded", *["dead"] * 199],
+        ),
+    )
+    missed = database.sql("SELECT due FROM :schema.deadlines_missed('1970-01-01Z', 10)")
+    assert database.query(missed) == [(begin + timedelta(seconds=60),)]

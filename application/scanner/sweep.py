@@ -36,7 +36,11 @@ MOST_AT_ONCE = 500
 """Rows that are taken in without letting anybody else do anything."""
 
 BUSY = 0.05
-"""The most of its time that is spent with passes from the beginning, as a fraction."""
+"""The most of its time that is spent with passes from the beginning, as a fraction; see REST."""
+
+REST = 0.5
+"""The longest pause between two passes, as a fraction of the horizon. A pass that took long (a slow
+log, or much is due that cannot be claimed) must not put off the next one for hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,8 @@ class Sweep:
         if now >= self._next_pass:
             # Much may be due that cannot be claimed yet; reading it again and again must not be all
             # that is done.
-            self._next_pass = now + max(self._settings.sweep_s, self._spent_s / BUSY)
+            rest_s = min(self._spent_s / BUSY, self._settings.horizon_s * REST)
+            self._next_pass = now + max(self._settings.sweep_s, rest_s)
             self._spent_s = 0.0
             self._start_pass()
         self._fetch_more()
@@ -124,7 +129,8 @@ class Sweep:
             await self._read(wanted)
             if self._wanted():
                 return 0.0
-        return max(0.0, self._next_pass - self._clock.monotonic())
+        # Between two passes the far ranges move on with the time.
+        return min(self._settings.sweep_s, max(0.0, self._next_pass - self._clock.monotonic()))
 
     @property
     def unfinished(self) -> bool:

@@ -34,6 +34,9 @@ class Index:
     def __init__(self) -> None:
         self.rows: dict[UUID, Entry] = {}
         self.queries: list[int] = []
+        self.clock: HandClock | None = None
+        """What each query takes ``takes_s`` of."""
+        self.takes_s = 0.0
 
     def put(self, due_s: float, number: int, partition: int = 0, queue: str = "") -> Entry:
         entry = Entry(int(due_s * 1e6), UUID(int=number), partition, queue)
@@ -52,6 +55,8 @@ class Index:
             for span in ranges
         ]
         self.queries.append(sum(len(page) for page in pages))
+        if self.clock is not None:
+            self.clock.at += self.takes_s
         return pages
 
 
@@ -68,6 +73,7 @@ class World:
             capacity=settings.due_capacity,
         )
         self.index = Index()
+        self.index.clock = self.clock
         self.settings = settings
         self.sweep = Sweep(
             self.territory,
@@ -214,6 +220,28 @@ async def test_idle_it_reads_once_a_sweep_and_finds_nothing_twice() -> None:
     elapsed = world.clock.at - NOW_S
     assert len(world.index.queries) <= elapsed / world.settings.sweep_s + 3
     assert sum(world.index.queries) == 0
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+async def test_after_a_pass_that_took_minutes_what_is_due_is_still_found(ahead: bool) -> None:
+    world = World(ScannerSettings())
+    world.index.takes_s = 180.0
+    await world.sweep.step()
+    world.index.takes_s = 0.0
+    world.clock.at += 10.0
+    await world.read()  # the pass after the slow one
+    # One is written in time, and comes due behind what has been read of the horizon by now; of the
+    # other, due at once, the notification was lost.
+    due_s = world.clock.at + (90.0 if ahead else 0.0)
+    world.index.put(due_s, 1)
+    wanted = world.clock.at
+    while not world.claim():
+        if world.clock.at >= wanted:
+            wanted = world.clock.at + await world.sweep.step()
+        world.clock.at += 0.5
+        assert world.clock.at < due_s + world.settings.horizon_s
+    late = world.clock.at - due_s
+    assert late <= (0.6 if ahead else world.settings.horizon_s / 2 + 1.0)
 
 
 async def test_after_a_lost_connection_everything_is_read_again_at_once() -> None:

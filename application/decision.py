@@ -14,7 +14,7 @@ from uuid import UUID
 from horolog.domain.event import Event
 from horolog.domain.job import JobState, advance
 from horolog.domain.job import evolve as evolve_job
-from horolog.domain.job_events import FiresSkipped, JobEvent
+from horolog.domain.job_events import FiresSkipped, JobEvent, Registered
 from horolog.domain.lanes import Lane
 from horolog.domain.occurrence import OccurrenceState, Phase
 from horolog.domain.occurrence import evolve as evolve_occurrence
@@ -42,11 +42,19 @@ GuardKind = Literal["nothing", "next_run", "job", "partition"]
 
 @record
 class NewEvent:
-    """An event and its place: the ``version``-th (from 1) of ``stream``."""
+    """An event and its place: the ``version``-th (from 1) of ``stream``.
+
+    ``written`` is its JSON, where the caller has it: what ``event.to_json()`` would say.
+    """
 
     stream: UUID
     version: int
     event: Event
+    written: bytes | None = None
+
+    def state(self) -> bytes:
+        """The event as the log keeps it."""
+        return self.written or self.event.to_json()
 
 
 @record
@@ -137,6 +145,17 @@ def decide_on_occurrence(
     return decision, after
 
 
+def decide_on_birth(
+    job_id: UUID, registered: Registered, *, event_json: bytes, definition_json: str
+) -> tuple[Decision, JobState]:
+    """As :func:`decide_on_job`, for the first event of a job that is at hand in JSON too."""
+    state = evolve_job(None, job_id, registered)
+    decision = Decision(Guard("job", job_id, 0), state.partition)
+    decision.events.append(NewEvent(job_id, 1, registered, event_json))
+    _write_job(decision, state, definition_json)
+    return decision, state
+
+
 def add_to_occurrence(
     decision: Decision,
     before: OccurrenceState,
@@ -212,8 +231,8 @@ def decide_on_partition(
     return decision, state
 
 
-def _write_job(decision: Decision, state: JobState) -> None:
-    decision.jobs = [job_row(state)]
+def _write_job(decision: Decision, state: JobState, definition_json: str | None = None) -> None:
+    decision.jobs = [job_row(state, definition_json)]
     if state.definition.subject is not None and state.status in ("active", "paused"):
         decision.subjects = (state.definition.subject,)
     _index_job(decision, state)

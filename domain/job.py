@@ -158,14 +158,17 @@ def decide_registration(
     key: str | None,
     now: datetime,
     origin: Origin,
-) -> list[JobEvent]:
-    """The birth of a job; ``InvalidSchedule`` where its schedule has no fire time from now on."""
-    schedule = definition.parsed_schedule()
+    first: datetime | None = None,
+) -> list[Registered]:
+    """The birth of a job; ``InvalidSchedule`` where its schedule has no fire time from now on.
+
+    ``first`` is what :func:`required_fire` says, where it was asked already.
+    """
     registered = Registered(
         definition=definition,
         partition=partition,
         key=key,
-        next_fire=_required_fire(schedule, now),
+        next_fire=first or required_fire(definition.parsed_schedule(), now),
         tzdata=tzdata_version(),
         **origin.fields(),
     )
@@ -183,7 +186,7 @@ def decide_reschedule(
     stored = schedule.to_json()
     if stored == state.definition.schedule and state.status != "completed":
         return []
-    fire = _required_fire(schedule, now)
+    fire = required_fire(schedule, now)
     events: list[JobEvent] = []
     if state.next_fire is not None:
         cause: SkipCause = "paused" if state.status == "paused" else "superseded"
@@ -284,7 +287,8 @@ def refuse_if(state: JobState, statuses: set[JobStatus], command: str) -> None:
         raise NotAllowed(f"cannot {command} job {state.id}: it is {state.status}")
 
 
-def _required_fire(schedule: Schedule, now: datetime) -> datetime:
+def required_fire(schedule: Schedule, now: datetime) -> datetime:
+    """The first fire time from now on; ``InvalidSchedule`` where there is none."""
     fire = first_fire(schedule, now)
     if fire is None:
         raise InvalidSchedule(

@@ -194,8 +194,8 @@ def dead_letter(state: OccurrenceState, event: DeadLettered, name: str) -> DeadL
     )
 
 
-def job_row(state: JobState) -> JobRow:
-    """The row of a job's current definition."""
+def job_row(state: JobState, definition_json: str | None = None) -> JobRow:
+    """The row of a job's current definition; its JSON may be at hand."""
     definition = state.definition
     return JobRow(
         id=state.id,
@@ -207,7 +207,7 @@ def job_row(state: JobState) -> JobRow:
         queue=definition.queue,
         owner=definition.owner,
         labels=definition.labels,
-        definition=definition.model_dump_json(exclude_defaults=True),
+        definition=definition_json or definition.to_json(),
         held_fire=state.next_fire if state.status == "paused" else None,
         fires=state.fires,
     )

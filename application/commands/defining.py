@@ -20,6 +20,8 @@ from horolog.domain.sealed import RESERVED
 from horolog.domain.text import is_storable
 
 MAX_KEY_LENGTH = 512
+_MOST_DIGITS = 4_000
+"""Integers of so many digits are read back everywhere; some readers refuse those above 4,300."""
 MAX_LABELS = 64
 MAX_LABEL_LENGTH = 256
 
@@ -40,11 +42,23 @@ def define(
     schedule = checked_schedule(spec.schedule).anchored(now, str(job_id))
     payload = checked_payload(spec.payload)
     subject = checked_subject(spec.subject)
+    definition = checked_rest(spec).alike(schedule, schedule.to_json(), payload)
+    if subject is None:
+        return definition
+    # Last, when nothing is left to refuse: a subject's first value makes its key.
+    kept = None if present is None or present.subject != subject else present.payload
+    sealed = sealed_payload(keyring or NoKeyring(), subject, job_id, payload, kept)
+    return definition.model_copy(update={"payload": sealed})
+
+
+def checked_rest(spec: JobSpec) -> JobDefinition:
+    """What a definition states beside schedule and payload, which are empty here; raises
+    ``InvalidPolicy``."""
     try:
-        definition = JobDefinition.of(
-            schedule,
+        return JobDefinition(
             name=spec.name,
-            payload=payload,
+            schedule={},
+            payload={},
             queue=spec.queue,
             priority=spec.priority,
             retry=spec.retry,
@@ -62,17 +76,11 @@ def define(
             finish_within=spec.finish_within,
             expect_success_by=spec.expect_success_by,
             owner=_text("owner", spec.owner),
-            subject=subject,
+            subject=spec.subject,
             labels=checked_labels(spec.labels),
         )
     except ValidationError as error:
         raise refused_policy(error) from None
-    if subject is None:
-        return definition
-    # Last, when nothing is left to refuse: a subject's first value makes its key.
-    kept = None if present is None or present.subject != subject else present.payload
-    sealed = sealed_payload(keyring or NoKeyring(), subject, job_id, payload, kept)
-    return definition.model_copy(update={"payload": sealed})
 
 
 def checked_schedule(schedule: object) -> Schedule:
@@ -87,10 +95,15 @@ def checked_schedule(schedule: object) -> Schedule:
 
 def checked_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
     """The payload as JSON values with every ``Ref`` in its JSON form; raises ``InvalidPayload``."""
+    return written_payload(payload)[0]
+
+
+def written_payload(payload: Mapping[str, Any] | None) -> tuple[dict[str, Any], bytes]:
+    """As :func:`checked_payload`, and the same as JSON."""
     if not payload and payload is not None and isinstance(payload, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return {}
+        return {}, b"{}"
     if payload is None:
-        return {}
+        return {}, b"{}"
     checked = payload_to_json(payload)
     if reserved := RESERVED & checked.keys():
         raise InvalidPayload(
@@ -100,7 +113,8 @@ def checked_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
     encoded = to_json(checked)
     size = len(encoded)
     try:
-        from_json(encoded)
+        if size > _MOST_DIGITS:
+            from_json(encoded)
     except ValueError as error:  # an integer of thousands of digits
         raise InvalidPayload(
             f"the payload could not be read back ({error}): give such a number as text"
@@ -110,7 +124,7 @@ def checked_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
             f"the payload has {size} bytes as JSON, and at most {MAX_PAYLOAD_BYTES} are kept:"
             " keep large things elsewhere and name them with a Ref"
         )
-    return checked
+    return checked, encoded
 
 
 def checked_key(key: object) -> str:

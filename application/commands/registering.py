@@ -5,15 +5,15 @@ the log: one is accepted, the other finds the job and compares. The answer to a 
 again, because the first answer was lost, is the job that it had registered.
 """
 
-from dataclasses import dataclass
 from uuid import UUID
 
+from horolog.application.commands.alike import Alike
 from horolog.application.commands.changing import append_change, recalled
 from horolog.application.commands.context import MAX_TRIES, Context, too_busy
 from horolog.application.commands.defining import checked_key, checked_schedule, define
 from horolog.application.commands.differing import differing_fields
 from horolog.application.commands.job_spec import JobSpec
-from horolog.application.decision import Decision, decide_on_job
+from horolog.application.decision import Decision, decide_on_birth, decide_on_job
 from horolog.domain.errors import KeyConflict
 from horolog.domain.ids import drawn_job_id, keyed_job_id
 from horolog.domain.job import (
@@ -24,12 +24,13 @@ from horolog.domain.job import (
     decide_update,
 )
 from horolog.domain.job_events import JobEvent
+from horolog.domain.record import record
 
 _DRAWN_BYTES = 16
 _FIXED = frozenset({"name", "concurrency_key", "subject"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """A job that is about to be born, unless its key is taken."""
 
@@ -62,20 +63,32 @@ def register(context: Context, spec: JobSpec, *, drawn: UUID | None = None) -> J
     raise too_busy(f"key {spec.key!r}")
 
 
-def candidate(context: Context, spec: JobSpec, job_id: UUID | None) -> Candidate:
-    """The job of ``spec`` as it would be born; ``job_id`` is its key's, if it has one."""
-    now = context.clock.now()
+def candidate(
+    context: Context, spec: JobSpec, job_id: UUID | None, alike: Alike | None = None
+) -> Candidate:
+    """The job of ``spec`` as it would be born; ``job_id`` is its key's, if it has one.
+
+    ``alike`` has what it shares with those before it, and says what the time is.
+    """
+    now = context.clock.now() if alike is None else alike.now
     job_id = job_id or drawn_job_id(now, context.entropy.draw(_DRAWN_BYTES))
-    definition = define(spec, job_id, now, context.keyring)
-    events = decide_registration(
+    shared = None if alike is None else alike.defined(spec, job_id)
+    definition = define(spec, job_id, now, context.keyring) if shared is None else shared.definition
+    [registered] = decide_registration(
         definition,
         partition=context.partition(job_id, definition.concurrency_key),
         key=spec.key,
         now=now,
         origin=context.origin(spec.reason),
+        first=None if shared is None else shared.plan.first_fire(),
     )
-    decision, state = decide_on_job(None, job_id, events)
-    return Candidate(spec, decision, state)
+    if alike is None or shared is None:
+        return Candidate(spec, *decide_on_job(None, job_id, [registered]))
+    written = alike.written(shared, registered)
+    born = decide_on_birth(
+        job_id, registered, event_json=written, definition_json=shared.written.decode()
+    )
+    return Candidate(spec, *born)
 
 
 def _settled(context: Context, spec: JobSpec, present: JobState) -> JobState | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from uuid import UUID
 
+from horolog.application.commands.alike import Alike
 from horolog.application.commands.context import Context
 from horolog.application.commands.defining import checked_key
 from horolog.application.commands.job_spec import JobSpec
@@ -27,13 +28,15 @@ def register_many(
         raise InvalidPolicy(f"batch={batch}: a batch holds from 1 to {MAX_BATCH} jobs")
     remaining = iter(specs)
     first_index = 0
+    alike = Alike()
     while chunk := list(islice(remaining, batch)):
-        yield from _register_batch(context, chunk, first_index)
+        alike.begin(context.clock.now())
+        yield from _register_batch(context, chunk, first_index, alike)
         first_index += len(chunk)
 
 
 def _register_batch(
-    context: Context, specs: Sequence[JobSpec], first_index: int
+    context: Context, specs: Sequence[JobSpec], first_index: int, alike: Alike
 ) -> Iterator[JobState]:
     keyed = _keyed_ids(context, specs, first_index)
     present = context.states.jobs([job_id for job_id in keyed if job_id is not None])
@@ -46,7 +49,7 @@ def _register_batch(
                 replacement(context, spec, meets)
                 again.append(number)
                 continue
-            born[number] = new = candidate(context, spec, job_id)
+            born[number] = new = candidate(context, spec, job_id, alike)
             if job_id is not None:
                 present[job_id] = new.state
         except HorologError as error:

@@ -8,7 +8,7 @@ schedule that excludes itself for good ends.
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from heapq import merge
 from itertools import islice, takewhile
 from typing import Annotated, Any, Self, TypedDict, cast
@@ -106,11 +106,11 @@ class WindowedSchedule(BaseModel):
     @model_serializer(mode="wrap")
     def _compact(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         dumped = cast("dict[str, Any]", handler(self))
-        fields = type(self).model_fields
+        stated, defaults = self.__dict__, _defaults(type(self))
         return {"kind": dumped["kind"]} | {
             name: value
             for name, value in dumped.items()
-            if name != "kind" and getattr(self, name) != fields[name].default
+            if name != "kind" and stated[name] != defaults[name]
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -224,6 +224,11 @@ class WindowedSchedule(BaseModel):
         if not self.exclude and (self.holidays is None or self.roll != "drop"):
             return self._stated(after)
         return without(self._stated, self._omissions, after)
+
+
+@cache
+def _defaults(kind: type[WindowedSchedule]) -> dict[str, object]:
+    return {name: field.default for name, field in kind.model_fields.items()}
 
 
 def within_calendar(name: str, value: datetime) -> None:

@@ -135,7 +135,7 @@ class PostgresLog:
 
         def ours(decision: Decision) -> bool:
             return bool(decision.events) and all(
-                stored.get((e.stream, e.version)) == (e.event.topic, e.event.to_json())
+                stored.get((e.stream, e.version)) == (e.event.topic, e.state())
                 for e in decision.events
             )
 

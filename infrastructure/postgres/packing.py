@@ -96,7 +96,7 @@ def event_rows(decisions: Sequence[Decision]) -> list[EventRow]:
     """The events of all decisions, one after the other."""
     return [
         EventRow(
-            number, e.stream, e.version, e.event.topic, e.event.to_json(), in_occurrences(e.event)
+            number, e.stream, e.version, e.event.topic, e.state(), in_occurrences(e.event)
         )
         for number, decision in enumerate(decisions, 1)
         for e in decision.events

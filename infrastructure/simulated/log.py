@@ -86,7 +86,7 @@ class SimulatedLog:
             forget_subjects(self.tables, accepted)
             for decision in accepted:
                 for new in decision.events:
-                    topic, state = new.event.topic, new.event.to_json()
+                    topic, state = new.event.topic, new.state()
                     self.tables.record(stamp, new.stream, new.version, topic, state)
             _write_index(self.tables, accepted, stamp)
             _write_others(self.tables, accepted, stamp)

@@ -170,12 +170,14 @@ def _kind_of_rest(spec: JobSpec) -> Hashable:
 
     With the types, because ``1``, ``1.0`` and ``True`` are equal and not all of them are accepted.
     """
-    labels, retry = spec.labels, spec.retry
-    if type(retry) is not Retry or not (labels is None or type(labels) is dict):
+    retry, labels = spec.retry, spec.labels or {}
+    if type(retry) is not Retry or not isinstance(labels, dict):
         return None
     values = _rest(spec)
+    # The order of labels is that in which they are written.
+    kind = (values, *map(type, values), id(retry), *labels.items())
     try:
-        hash(kind := (values, *map(type, values), id(retry), tuple((labels or {}).items())))
+        hash(kind)
     except TypeError:
         return None
     return kind

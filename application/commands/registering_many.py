@@ -1,6 +1,8 @@
 """Registering many jobs: lazily, in bounded batches, one transaction for each."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import gc
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from uuid import UUID
 
@@ -42,22 +44,36 @@ def _register_batch(
     present = context.states.jobs([job_id for job_id in keyed if job_id is not None])
     born: dict[int, Candidate] = {}
     again: list[int] = []
-    for number, (spec, job_id) in enumerate(zip(specs, keyed, strict=True)):
-        try:
-            meets = None if job_id is None else present.get(job_id)
-            if meets is not None:
-                replacement(context, spec, meets)
-                again.append(number)
-                continue
-            born[number] = new = candidate(context, spec, job_id, alike)
-            if job_id is not None:
-                present[job_id] = new.state
-        except HorologError as error:
-            raise _at(first_index + number, error) from error
+    with _uncollected():
+        for number, (spec, job_id) in enumerate(zip(specs, keyed, strict=True)):
+            try:
+                meets = None if job_id is None else present.get(job_id)
+                if meets is not None:
+                    replacement(context, spec, meets)
+                    again.append(number)
+                    continue
+                born[number] = new = candidate(context, spec, job_id, alike)
+                if job_id is not None:
+                    present[job_id] = new.state
+            except HorologError as error:
+                raise _at(first_index + number, error) from error
     states = _append_born(context, born)
     for number in again:
         states[number] = register(context, specs[number])
     yield from (states[number] for number in range(len(specs)))
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Without garbage collection: what a batch makes, it keeps, and the collector would go through
+    all of it some thirty times. A batch has a bound, so what others leave meanwhile has one too."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _keyed_ids(context: Context, specs: Sequence[JobSpec], first_index: int) -> list[UUID | None]:

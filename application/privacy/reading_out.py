@@ -77,21 +77,27 @@ class _Collected:
         return value
 
 
-def _may_hold_sealed(value: object) -> bool:
+def _may_hold_sealed(*values: object) -> bool:
     """Whether a walk may find anything: a page of answers is mostly numbers, ids and instants, and
     looking costs a tenth of a walk."""
-    kind = type(value)
-    if kind is str:
-        return SEALED in cast("str", value)
-    if kind in _NEVER_SEALED:
-        return False
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            if SEALED in cast("str", value):
+                return True
+        elif kind not in _NEVER_SEALED and _may_hold_within(value, kind):
+            return True
+    return False
+
+
+def _may_hold_within(value: object, kind: type) -> bool:
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, object]", value)
-        return SEALED in items or any(map(_may_hold_sealed, items.values()))
+        return SEALED in items or _may_hold_sealed(*items.values())
     if isinstance(value, list | tuple):
-        return any(map(_may_hold_sealed, cast("list[object]", value)))
+        return _may_hold_sealed(*cast("list[object]", value))
     names = _field_names(kind)
-    return names is None or any(_may_hold_sealed(getattr(value, name)) for name in names)
+    return names is None or _may_hold_sealed(*[getattr(value, name) for name in names])
 
 
 @cache

@@ -95,9 +95,7 @@ def packed(
 def event_rows(decisions: Sequence[Decision]) -> list[EventRow]:
     """The events of all decisions, one after the other."""
     return [
-        EventRow(
-            number, e.stream, e.version, e.event.topic, e.state(), in_occurrences(e.event)
-        )
+        EventRow(number, e.stream, e.version, e.event.topic, e.state(), in_occurrences(e.event))
         for number, decision in enumerate(decisions, 1)
         for e in decision.events
     ]

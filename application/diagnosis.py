@@ -4,8 +4,9 @@ A finding that needs attention says what to do. What heals by itself within seco
 retry) is told and needs none.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from shlex import quote
 from typing import cast
 
@@ -202,8 +203,13 @@ def _handlers(store: StoreHealth) -> Iterator[Finding]:
     for name, count in waiting.items():
         yield Finding(
             f"waiting for handler {name!r}, which no living worker has: {_count(count)}",
-            f"run a worker that handles {name!r}, or cancel the job",
+            f"run a worker that handles {name!r}, or cancel the job{_near(name, handled)}",
         )
+
+
+def _near(name: str, handled: Iterable[str]) -> str:
+    found = get_close_matches(name, sorted(handled), 1)
+    return f"; or was {found[0]!r} meant, which one has?" if found else ""
 
 
 def _queue(queue: QueueHealth) -> Iterator[Finding]:

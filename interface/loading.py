@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 
 from horolog.domain.errors import InvalidSetting
@@ -37,5 +38,10 @@ def load(place: str, attribute: str, what: str) -> tuple[str, object]:
 
 def wrong_kind(name: str, found: object, wanted: str) -> InvalidSetting:
     """The refusal of something else than what was wanted."""
-    what = "there is no such name" if found is None else f"it is a {type(found).__name__}"
-    return InvalidSetting(f"{name} is no {wanted} ({what})")
+    if found is not None:
+        return InvalidSetting(f"{name} is no {wanted} (it is a {type(found).__name__})")
+    module, _, attribute = name.partition(":")
+    there = vars(sys.modules[module]) if module in sys.modules else {}
+    near = get_close_matches(attribute, [one for one in there if not one.startswith("_")], 1)
+    hint = f": did you mean {module}:{near[0]}?" if near else ""
+    return InvalidSetting(f"{name} is no {wanted} (there is no such name){hint}")

@@ -1,5 +1,6 @@
 """What can be set about a scanner, and what it costs to set it shorter or longer."""
 
+from difflib import get_close_matches
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -131,10 +132,10 @@ class ScannerSettings(BaseModel):
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"]) or "scanner settings"
             if first["type"] == "extra_forbidden":
-                known = ", ".join(type(self).model_fields)
-                raise InvalidSetting(
-                    f"{field}: a scanner has no such setting; it has {known}"
-                ) from error
+                known = list(type(self).model_fields)
+                near = get_close_matches(field, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+                raise InvalidSetting(f"{field}: a scanner has no such setting; {hint}") from error
             raise InvalidSetting(f"{field}={first['input']!r}: {first['msg']}") from error
 
     @property

@@ -101,6 +101,9 @@ def _announce(output: Output, settings: "Settings", worker: str | None, port: in
     if page is not None:
         click.echo(f"the page is at {page}")
     click.echo("in a second terminal:")
-    click.echo("  horolog job register ping --every 2")
+    if worker is None:
+        click.echo("  horolog job register ping --every 2")
+    else:
+        click.echo("  horolog job register HANDLER --every 60    (one of your worker's)")
     click.echo("  horolog log --follow")
     click.echo("Ctrl-C stops")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from horolog.interface.cli.completing import queue_names
+from horolog.interface.cli.seconds import SECONDS
 
 if TYPE_CHECKING:
     from horolog.domain.retry import Retry
@@ -55,7 +56,7 @@ _OPTIONS = [
         help="Which workers run it.  [default: default]",
     ),
     click.option("--priority", type=int, metavar="N", help="-100 to 100.  [default: 0]"),
-    click.option("--timeout", type=float, metavar="S", help="The longest that a run may take."),
+    click.option("--timeout", type=SECONDS, metavar="S", help="The longest that a run may take."),
     click.option(
         "--overlap",
         type=click.Choice(["allow", "skip", "buffer_one", "buffer_all", "cancel_other"]),
@@ -70,7 +71,7 @@ _OPTIONS = [
         help="Which fire times of an outage still run.  [default: latest]",
     ),
     click.option(
-        "--catch-up-window", type=float, metavar="S", help="How late a run may still start."
+        "--catch-up-window", type=SECONDS, metavar="S", help="How late a run may still start."
     ),
     click.option(
         "--catch-up-rate", type=float, metavar="N", help="Of a backlog, so many a second."
@@ -87,11 +88,14 @@ _OPTIONS = [
         help="When nobody can say whether a lost run took effect.  [default: retry]",
     ),
     click.option(
-        "--start-within", type=float, metavar="S", help="A run is late that begins later."
+        "--start-within", type=SECONDS, metavar="S", help="A run is late that begins later."
     ),
-    click.option("--finish-within", type=float, metavar="S", help="A run is late that ends later."),
+    click.option("--finish-within", type=SECONDS, metavar="S", help="So is one that ends later."),
     click.option(
-        "--expect-success-by", type=float, metavar="S", help="Say so when nothing succeeds so long."
+        "--expect-success-by",
+        type=SECONDS,
+        metavar="S",
+        help="Say so when nothing succeeds so long.",
     ),
     click.option("--owner", metavar="WHO", help="Who looks at its dead letters."),
     click.option("--label", "labels", multiple=True, metavar="K=V", help="Repeatable."),
@@ -102,9 +106,9 @@ _OPTIONS = [
         metavar="N",
         help="The first try included.  [default: 5]",
     ),
-    click.option("--retry-base", type=float, metavar="S", help="The first delay.  [default: 1]"),
+    click.option("--retry-base", type=SECONDS, metavar="S", help="The first delay.  [default: 1]"),
     click.option("--retry-factor", type=float, metavar="F", help="Its growth.  [default: 2]"),
-    click.option("--retry-cap", type=float, metavar="S", help="The longest.  [default: 3600]"),
+    click.option("--retry-cap", type=SECONDS, metavar="S", help="The longest.  [default: 3600]"),
     click.option(
         "--retry-jitter", type=float, metavar="F", help="0 to 1, added at random.  [default: 0.1]"
     ),

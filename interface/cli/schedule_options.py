@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from horolog.interface.cli.seconds import SECONDS
+
 if TYPE_CHECKING:
     from horolog.domain.schedule import Schedule
 
@@ -30,7 +32,7 @@ REFINING = {
 
 OPTIONS = [
     click.option("--cron", metavar="E", help="Cron expression of 5 or 6 fields; needs --zone."),
-    click.option("--every", type=float, metavar="S", help="An interval in seconds."),
+    click.option("--every", type=SECONDS, metavar="S", help="An interval in seconds."),
     click.option("--at", metavar="T", help="An instant, ISO 8601; if naive, local to --zone."),
     click.option(
         "--in", "in_", type=click.FloatRange(min=0), metavar="S",
@@ -65,7 +67,7 @@ OPTIONS = [
     click.option("--start", metavar="T", help="No fire time before this."),
     click.option("--end", metavar="T", help="No fire time after this."),
     click.option("--limit", type=int, metavar="N", help="At most so many runs."),
-    click.option("--jitter", type=float, metavar="S", help="Start up to so many seconds late."),
+    click.option("--jitter", type=SECONDS, metavar="S", help="Start up to so many seconds late."),
     click.option(
         "--exclude", multiple=True, metavar="T", help="A date or time not to run on; repeatable."
     ),

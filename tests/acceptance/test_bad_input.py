@@ -95,7 +95,11 @@ WRONG_USAGE = {
     "a namespace of Postgres's own": (["migrate", "--namespace", "pg_x"], "'pg_x'"),
     "a setting that no scanner has": (
         ["scanner", "--set", "leese_s=5"],
-        "leese_s: a scanner has no such setting; it has lease_s",
+        "leese_s: a scanner has no such setting; did you mean lease_s?",
+    ),
+    "a duration with a unit": (
+        ["job", "register", "echo", "--every", "5m"],
+        "'5m' is no number of seconds: write 300",
     ),
     "a namespace that cannot be one": (["job", "list", "--namespace", "A-b"], "'A-b'"),
 }

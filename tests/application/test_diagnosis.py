@@ -91,6 +91,12 @@ def test_a_handler_that_no_living_worker_has_is_named() -> None:
     assert ": 2:" in told
 
 
+def test_of_a_misspelt_handler_the_nearest_is_named() -> None:
+    waiting = [Waiting("pingg", "default", "claimed", 2, 1.0)]
+    (told,) = attention(replace(WELL, waiting=waiting))
+    assert "or was 'ping' meant, which one has?" in told
+
+
 def test_a_queue_that_hands_out_nothing_more_is_told() -> None:
     held = replace(QUEUE, queues=[QueueDepth("mail", 7, 20, 0, most_held=20)])
     (told,) = attention(WELL, held)

@@ -27,6 +27,7 @@ def test_a_worker_is_found_by_module_and_attribute(
     for place, why in (
         (f"{name}:other", "it is a int"),
         (f"{name}:nothing", "there is no such name"),
+        (f"{name}:wroker", f"did you mean {name}:worker"),
         ("no_such_module_at_all:worker", "there is no module"),
         (":worker", "is no package.module:attribute"),
     ):

@@ -4,8 +4,9 @@ from tests.acceptance.shown import Shown
 
 NOT_RUN = {
     "pip install": "would change what is installed here; make package-check installs the wheel",
-    "python -m venv /opt/horolog": "writes to /opt; make package-check installs the wheel",
-    "install -m 600": "writes to /etc",
+    "useradd": "would add a user to this machine",
+    "python3 -m venv /opt/horolog": "writes to /opt; make package-check installs the wheel",
+    "install -": "writes to /etc and /opt",
     "systemctl": "needs systemd; tests/deploy holds the units against the program",
     "crontab -r": "would remove somebody's crontab",
     "horolog scanner --set stream_replicas=3": "needs three NATS servers",

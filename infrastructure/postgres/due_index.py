@@ -26,7 +26,7 @@ from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.infrastructure.postgres.threaded import DedicatedThread
 
-# next_runs_fires and next_runs_looks, one range scan for each range; no locks.
+# next_runs_fires and next_runs_look_times, one range scan for each range; no locks.
 _FIRES = (
     "SELECT range_number, due_us, id, queue, tenant, priority"
     " FROM :schema.fires_due(%b, %b, %b, %b, %s)"

@@ -41,7 +41,7 @@ _LATE = """
         ORDER BY r.due_at, r.id LIMIT 10000) d
 """
 
-# next_runs_looks, a bounded range of each partition.
+# next_runs_look_times, a bounded range of each partition.
 _OVERDUE = """
     SELECT count(*)
     FROM :schema.partitions p CROSS JOIN LATERAL (
@@ -51,7 +51,7 @@ _OVERDUE = """
         ORDER BY r.due_at, r.id LIMIT 10000) d
 """
 
-# next_runs_looks holds the unfinished only, and the claimed ones are few in a healthy system.
+# next_runs_look_times holds the unfinished only, and the claimed ones are few in a healthy system.
 _UNPUBLISHED = """
     SELECT count(*)
     FROM :schema.partitions p CROSS JOIN LATERAL (

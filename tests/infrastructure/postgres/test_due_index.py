@@ -102,6 +102,27 @@ async def test_a_range_ends_where_it_should_and_holds_no_looks(
     assert {look.state for look in looks} == {"claimed"}
 
 
+async def test_looks_of_one_instant_come_in_pages_each_of_them_once(
+    database: Database, index: PostgresDueIndex
+) -> None:
+    earlier = put_looks(database, 2)
+    together = put_looks(database, 25)
+    at = NOW + timedelta(hours=1)
+    database.query(
+        database.sql("UPDATE :schema.next_runs SET due_at = %s WHERE id = ANY (%s) RETURNING id"),
+        (at, together),
+    )
+    found: list[UUID] = []
+    after = (BEGINNING, FIRST)
+    while len(found) < 27:
+        [page] = await index.looks([Range(5, *after, ALWAYS)], 10)
+        assert 0 < len(page) <= 10
+        found += [look.id for look in page]
+        after = (page[-1].due_us, page[-1].id)
+    assert await index.looks([Range(5, *after, ALWAYS)], 10) == [[]]
+    assert found == [*earlier, *sorted(together)]
+
+
 async def test_a_window_is_extended_only_while_the_claim_stands(
     database: Database, index: PostgresDueIndex
 ) -> None:
@@ -120,7 +141,7 @@ async def test_a_window_is_extended_only_while_the_claim_stands(
 
 
 @pytest.mark.parametrize(
-    ("function", "name"), [("fires_due", "next_runs_fires"), ("looks_due", "next_runs_looks")]
+    ("function", "name"), [("fires_due", "next_runs_fires"), ("looks_due", "next_runs_look_times")]
 )
 async def test_both_reads_use_their_index_before_and_after_statistics(
     database: Database, function: str, name: str

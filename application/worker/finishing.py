@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from horolog.application.decision import Decision, decide_on_occurrence
 from horolog.application.log import Verdict
 from horolog.application.measuring import UNMEASURED, Measures
+from horolog.application.tracing import NO_SPAN
 from horolog.application.worker.asked_to_wait import asked_to_wait_s
 from horolog.application.worker.attempt import Attempt
 from horolog.application.worker.classify import Classification
@@ -82,6 +83,7 @@ class Finishing:
         self._monotonic = monotonic
         self._refused = refused
         self._measures = measures
+        self._measured = measures is not UNMEASURED
 
     def returned(self, attempt: Attempt, value: Any) -> None:
         """The handler returned: success, unless what it returned cannot be kept."""
@@ -263,7 +265,7 @@ class Finishing:
         decision = self._decision(attempt, outcome(attempt.state))
 
         def settled(verdict: Verdict) -> None:
-            if verdict == "accepted":
+            if verdict == "accepted" and (self._measured or attempt.span is not NO_SPAN):
                 said = decision.events[-1].event
                 failures = (e.event.kind for e in decision.events if type(e.event) is Failed)
                 self._measure(attempt, outcome_word(said), next(failures, ""))
@@ -286,7 +288,8 @@ class Finishing:
             self._refused(attempt, outcome)
 
     def _seconds(self, attempt: Attempt) -> float:
-        return round(self._monotonic() - attempt.started_at, 6)
+        # As round(…, 6), which goes by way of a text.
+        return int((self._monotonic() - attempt.started_at) * 1e6 + 0.5) / 1e6
 
 
 def outcome_word(event: Event) -> str:

@@ -63,6 +63,7 @@ class Running:
         self._monotonic = monotonic
         self._ended = ended
         self._measures = measures
+        self._measured = measures is not UNMEASURED
         self._spans = spans
         self._threads = threads or HandlerThreads(settings.threads)
         self._processes = processes
@@ -77,7 +78,8 @@ class Running:
             self._stopped(attempt)
             self._end(attempt)
             return
-        if attempt.ready.attempt == 1 and attempt.ready.kind != "backfill":
+        # Where nobody listens, what would be said is not reckoned either.
+        if self._measured and attempt.ready.attempt == 1 and attempt.ready.kind != "backfill":
             late = (self._commit.now() - attempt.ready.fire_time).total_seconds()
             self._measures.observe(
                 "start_lateness_seconds", max(0.0, late), queue=attempt.ready.queue

@@ -258,8 +258,8 @@ class Admission:
             self._refused(attempt.ready, attempt.held)
             self._after_one()
             return
-        self._running[key] = attempt
         attempt.trusted_until = self._commit.sent_at + self._settings.trusted_s
+        self._running[key] = attempt  # from here on the heartbeats have it
         if self._stopping:
             self._return(attempt)
         elif attempt.has_slots or self._take_slots(attempt):

@@ -28,6 +28,7 @@ class Attempt:
     """
 
     __slots__ = (
+        "cancellable",
         "decided",
         "ended_by",
         "handler",
@@ -59,9 +60,13 @@ class Attempt:
         self.opened: Opened | None = None
         self.ended_by: End | None = None
         self.task: asyncio.Task[None] | None = None
+        self.cancellable = False
+        """Whether the task has taken its first step. Cancelled before, it would never run at all,
+        and nobody would say what became of the attempt."""
         self.timer: asyncio.TimerHandle | None = None
         self.trusted_until = inf
-        """Until when (monotonic) its lease surely runs."""
+        """Until when (monotonic) its lease surely runs; never any more, once the log has said that
+        it is over."""
 
     def take_decision(self) -> bool:
         """``True`` for the one who may decide the outcome: the loop, or a handler's thread."""
@@ -86,5 +91,5 @@ class Attempt:
         if self.ended_by is None:
             self.ended_by = why
         self.run.cancelled = True
-        if self.task is not None and not self.task.done():
+        if self.cancellable and self.task is not None and not self.task.done():
             self.task.cancel()

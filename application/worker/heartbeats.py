@@ -14,6 +14,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, Protocol
@@ -155,11 +156,14 @@ class Heartbeats:
         answer = self._leases.extend(asked, self._settings.lease_s)
         for attempt, key in zip(attempts, asked, strict=True):
             self._extended[key] = now
-            attempt.trusted_until = now + self._settings.trusted_s
             if attempt.ready.occurrence not in answer.held:
+                # What has not begun yet asks this before the loop comes to tell it.
+                attempt.trusted_until = -inf
                 attempt.run.cancelled = True
                 self._on_loop(attempt.stop, "taken")
-            elif attempt.ready.occurrence in answer.cancelled:
+                continue
+            attempt.trusted_until = now + self._settings.trusted_s
+            if attempt.ready.occurrence in answer.cancelled:
                 attempt.run.cancelled = True
                 self._on_loop(attempt.stop, "cancelled")
 

@@ -110,6 +110,11 @@ class Running:
         self._threads.close()
 
     async def _run(self, attempt: Attempt, prepares: bool) -> None:
+        attempt.cancellable = True
+        if attempt.ended_by is not None:
+            self._stopped(attempt)
+            self._end(attempt)
+            return
         handler, payload = attempt.handler, attempt.ready.payload
         current_run.set(attempt.run)
         attempt.span.attach()  # of this task's own context
@@ -135,8 +140,8 @@ class Running:
             arguments = handler.arguments.accept(payload)
             if handler.transactional:
                 await self._run_in_transaction(attempt, arguments)
-            elif self._is_late(attempt):
-                self._give_back(attempt)
+            elif (instead := self._withdrawn(attempt)) is not None:
+                instead()
             else:
                 self._finishing.returned(attempt, await handler.function(attempt.run, **arguments))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
@@ -155,8 +160,8 @@ class Running:
         if handler.wants_last_result:
             order["last_result"] = attempt.run.last_result
         place = place_of(handler.function, handler.name)
-        if self._is_late(attempt):
-            self._give_back(attempt)
+        if (instead := self._withdrawn(attempt)) is not None:
+            instead()
             return
         try:
             said = await self._processes.run(place, order, lambda: self._begin_clock(attempt))
@@ -180,8 +185,8 @@ class Running:
 
     async def _run_in_transaction(self, attempt: Attempt, arguments: dict[str, Any]) -> None:
         async with self._transactions.begin_async() as transaction:
-            if self._is_late(attempt):
-                self._give_back(attempt)
+            if (instead := self._withdrawn(attempt)) is not None:
+                instead()
                 return
             attempt.run.lend(transaction.connection)
             value = await attempt.handler.function(attempt.run, **arguments)
@@ -216,8 +221,8 @@ class Running:
             arguments = attempt.handler.arguments.accept(payload)
             if attempt.handler.transactional:
                 return self._called_in_transaction(attempt, arguments)
-            if self._is_late(attempt):
-                return partial(self._give_back, attempt)
+            if (instead := self._withdrawn(attempt)) is not None:
+                return instead
             value = attempt.handler.function(attempt.run, **arguments)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             return partial(self._raised, attempt, error)
@@ -230,8 +235,8 @@ class Running:
         self, attempt: Attempt, arguments: dict[str, Any]
     ) -> Callable[[], None]:
         with self._transactions.begin() as transaction:
-            if self._is_late(attempt):
-                return partial(self._give_back, attempt)
+            if (instead := self._withdrawn(attempt)) is not None:
+                return instead
             attempt.run.lend(transaction.connection)
             value = attempt.handler.function(attempt.run, **arguments)
             decision = self._finishing.success_decision(attempt, value)
@@ -271,10 +276,20 @@ class Running:
             attempt.timer.cancel()
         self._ended(attempt)
 
+    def _withdrawn(self, attempt: Attempt) -> Callable[[], None] | None:
+        """What becomes of an attempt whose handler must not be called any more, if so. Asked at the
+        last moment before the handler: waiting for a thread, a connection or a payload takes time,
+        and a thread that was told to stop meanwhile is not interrupted."""
+        if attempt.ended_by is not None:
+            return partial(self._stopped, attempt)
+        if self._is_late(attempt):
+            return partial(self._give_back, attempt)
+        return None
+
     def _is_late(self, attempt: Attempt) -> bool:
         """Whether the attempt may have been given up by now, and be another worker's: this process
-        stood still since it was accepted, or the log's answer took its time. Asked at the last
-        moment before the handler; one that stands still after that runs beside its successor."""
+        stood still since it was accepted, or the log's answer took its time, or a heartbeat has
+        heard so. One that stands still after this was asked runs beside its successor."""
         return self._monotonic() >= attempt.trusted_until
 
     def _give_back(self, attempt: Attempt) -> None:

@@ -1,6 +1,7 @@
 """An attempt whose lease may be over does not begin: another worker may have the run by then."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
 import pytest
 from tests.application.worker.conftest import Bench
@@ -24,15 +25,15 @@ def stand_still(bench: Bench, monkeypatch: pytest.MonkeyPatch, *, lost: bool) ->
             stood = True
             bench.clock.advance(40.0)
             if lost:
-                give_up(bench, decisions[0])
+                give_up_as_lost(bench, decisions[0].guard.id)
         return appended
 
     monkeypatch.setattr(bench, "append", slow)
 
 
-def give_up(bench: Bench, attempted: Decision) -> None:
+def give_up_as_lost(bench: Bench, occurrence: UUID) -> None:
     """A scanner finds the lease over."""
-    state = bench.states.occurrence(attempted.guard.id)
+    state = bench.states.occurrence(occurrence)
     assert state is not None
     lost = decide_loss(
         state,

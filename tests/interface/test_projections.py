@@ -206,6 +206,23 @@ def test_a_heartbeat_is_no_difference_and_outlives_the_rebuild(
     assert hand.do("SELECT due_at FROM :schema.next_runs WHERE id = %s", running.id) == [(put_off,)]
 
 
+def test_a_rebuild_gives_back_the_slots_that_nothing_holds_and_keeps_the_others(
+    projections: Projections, scheduler: Scheduler, stage: Stage, hand: Hand
+) -> None:
+    """One that is never given back would stop its lane for good."""
+    job = scheduler.register("a", schedule=Every(60), concurrency_limit=1)
+    running = stage.attempt(stage.claim_fire(job.id))
+    ended = stage.claim(scheduler.trigger(job.id).id)
+    stage.succeed(stage.attempt(ended))
+    lane = f"job:{job.id}"
+    hand.do("INSERT INTO :schema.lanes_in_use DEFAULT VALUES ON CONFLICT DO NOTHING")
+    hand.do("DELETE FROM :schema.lane_slots WHERE id = %s", running.id)
+    hand.do("INSERT INTO :schema.lane_slots (id, lane) VALUES (%s, %s)", ended.id, lane)
+    for _ in range(2):  # the second time over the tables of the first
+        assert projections.rebuild().exchanged
+        assert hand.do("SELECT id, lane FROM :schema.lane_slots") == [(running.id, lane)]
+
+
 def test_leases_and_publishing_marks_outlive_the_rebuild(
     projections: Projections, scheduler: Scheduler, stage: Stage, hand: Hand
 ) -> None:

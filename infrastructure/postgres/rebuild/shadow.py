@@ -45,6 +45,9 @@ _CARRY_LEASES = """
     UPDATE :other.partitions s SET lease_until = l.lease_until, published = l.published
     FROM :schema.partitions l WHERE l.partition = s.partition
 """
+# A slot is taken by what the index says is claimed or runs: one that an index with a row too many
+# took would never be given back. Under the log lock, at which nobody claims; reads the looks.
+_SLOTS = "SELECT :schema.recount_slots() FROM :schema.lanes_in_use"
 # Whoever leads a partition reads it again from its first row on.
 _NEWS = """
     SELECT pg_notify(:literal || '_due', string_agg(partition || ' 0 *', E'\\n'))
@@ -158,6 +161,8 @@ class PostgresShadow(StatesBefore):
         if self._tables.schema != old.schema:
             rename = self._tables.sql("ALTER SCHEMA :other RENAME TO ")
             self._main.execute(rename + old.sql(":other"))
+        if not {"next_runs", "jobs"}.isdisjoint(names):
+            self._do(_SLOTS)
         self._do(_STATE, "exchanged", None, None, self.run.id)
         self._do(_NEWS)
 

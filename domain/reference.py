@@ -46,6 +46,7 @@ class Ref:
             prefix = prefix.rpartition("/")[0]
 
     def to_json(self) -> dict[str, str]:
+        """What stands for it in a payload: ``{"$ref": path}``."""
         return {REF_KEY: self.path}
 
 

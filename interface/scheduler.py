@@ -60,7 +60,11 @@ class Scheduler(JobCommands, JobSets, RunCommands, Questions, LogReading, Watchi
 
     Every method may raise ``StoreUnavailable`` (Postgres is away: nothing was changed, or the
     answer of the change was lost and the same call with the same key is safe), ``SchemaMissing``
-    (run ``horolog migrate``) and ``SchemaTooNew``. Ids are taken as ``UUID`` or as text.
+    (run ``horolog migrate``) and ``SchemaTooNew``. Ids are taken as ``UUID`` or as text; text that
+    is no id raises ``UnknownJob`` or ``UnknownOccurrence``. What cannot be asked for raises too:
+    ``InvalidSchedule`` for an instant without a zone, ``InvalidPolicy`` for a ``limit`` outside 1
+    to 10,000 or a choice that there is not, ``NotAllowed`` where one of several logs has to be
+    chosen.
 
     What changes a job takes ``connection=``: the client's own connection (psycopg, psycopg2,
     SQLAlchemy's Connection or Session, Django's), in whose transaction the command is then given. A

@@ -30,6 +30,7 @@ class DeadLetter:
 
     @property
     def occurrence_id(self) -> UUID:
+        """``id`` by its long name: a dead letter is an occurrence."""
         return self.id
 
     def to_dict(self) -> dict[str, Any]:

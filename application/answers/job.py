@@ -56,6 +56,7 @@ class Job:
 
     @classmethod
     def of(cls, state: JobState) -> "Job":
+        """The answer that a state gives; what is encrypted stays so."""
         definition = state.definition
         return cls(
             id=state.id,

@@ -38,6 +38,7 @@ class LoggedEvent:
 
     @classmethod
     def of(cls, recorded: Recorded) -> "LoggedEvent":
+        """The answer that a recorded event gives."""
         event, version = recorded.event, recorded.version
         before = f"{recorded.stream}:{version - 1}" if version > 1 else None
         return cls(
@@ -55,6 +56,7 @@ class LoggedEvent:
 
     @property
     def data(self) -> dict[str, Any]:
+        """What the event says as JSON values, without who, why and what caused it."""
         return self.event.model_dump(mode="json", exclude=_ORIGIN)
 
     def to_dict(self) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class Occurrence:
 
     @classmethod
     def of(cls, state: OccurrenceState, *, finished_at: datetime | None = None) -> "Occurrence":
+        """The answer that a state gives; ``finished_at`` is not in the state."""
         return cls(
             id=state.id,
             job_id=state.job_id,

@@ -27,7 +27,8 @@ class Calendar(WindowedSchedule):
     becomes ``end``.
 
     The anchor itself fires only if the rule names it. Raises ``InvalidSchedule``, which names the
-    part, for what cannot be read or is silent for a hundred years from its anchor.
+    part, for what cannot be read or is silent for a hundred years from its anchor. The other
+    keywords are those of :class:`Window`.
     """
 
     kind: Literal["calendar"] = "calendar"

@@ -30,6 +30,7 @@ class Cron(WindowedSchedule):
     of Debian's cron): it fires in both passes and nothing stands in for a gap. ``stars="fixed"``
     puts such an expression under ``gap`` and ``fold`` too. ``day_rule`` says how the two day fields
     are joined: as in crontab(5), always ``and``, or ``or`` wherever both are more than a bare star.
+    The other keywords are those of :class:`Window`.
     """
 
     kind: Literal["cron"] = "cron"

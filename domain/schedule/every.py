@@ -46,7 +46,7 @@ class Every(WindowedSchedule):
 
     ``keep_local_hour`` (whole days, with a ``zone``) keeps the local time of day: a day on which
     the clock changes is then shorter or longer. A local time in a gap runs after it, one that
-    happens twice runs at the first.
+    happens twice runs at the first. The other keywords are those of :class:`Window`.
     """
 
     kind: Literal["every"] = "every"

@@ -18,7 +18,8 @@ class Once(WindowedSchedule):
     before the gap, one that happens twice is the first. ``strict=True`` refuses both and names the
     two instants; it is a check when the schedule is written, not a part of its value. A local time
     is kept as local, so that new zone data moves it as its author would expect. A datetime without
-    a zone, and without ``zone``, is refused.
+    a zone, and without ``zone``, is refused. The other keywords are those of
+    :class:`Window`.
     """
 
     kind: Literal["once"] = "once"

@@ -26,7 +26,8 @@ class Union(WindowedSchedule):
 
     One to 32 members, each with its own window; the union's window, exclusions and holidays apply
     on top. Members' limits do not count here: a job counts its runs against the union's.
-    Holidays roll in the zone of the first member that has one.
+    Holidays roll in the zone of the first member that has one. The keywords are those of
+    :class:`Window`.
     """
 
     kind: Literal["union"] = "union"

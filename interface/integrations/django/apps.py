@@ -4,6 +4,8 @@ from django.apps import AppConfig
 
 
 class HorologConfig(AppConfig):
+    """The app for ``INSTALLED_APPS``: the command ``horolog``, and the jobs in the admin."""
+
     name = "horolog.interface.integrations.django"
     label = "horolog"
     verbose_name = "Horolog"

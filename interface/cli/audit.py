@@ -3,7 +3,7 @@
 Every listing goes out as a table, as JSON, or as a file for analysts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar, get_args
 
 import click
@@ -11,18 +11,16 @@ import click
 from horolog.domain.failure import FAILURE_KINDS
 from horolog.domain.ids import OccurrenceKind
 from horolog.domain.job_events import SkipCause
-from horolog.interface.cli.export import Files, exportable, pages
+from horolog.interface.cli.export import Files, exportable, pages, some_or_all
 from horolog.interface.cli.job_view import job_id
 from horolog.interface.cli.lazy_group import NamedGroup
+from horolog.interface.cli.listing import SHOWN, Table, list_out
 from horolog.interface.cli.occurrences import STATES, from_archive
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output
 from horolog.interface.cli.schedule_options import aware_instant
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-SHOWN = 100
-"""Rows of a listing that is not exported, unless --limit says otherwise."""
 
 
 @click.group(cls=NamedGroup)
@@ -49,9 +47,7 @@ def chosen_by_job(function: F) -> F:
 
 def paged(function: F) -> F:
     """Adds ``--after`` and ``--limit``."""
-    function = click.option(
-        "--limit", type=click.IntRange(1), help=f"At most so many.  [default: {SHOWN}; files: all]"
-    )(function)
+    function = some_or_all(SHOWN)(function)
     return click.option("--after", metavar="ID", help="Go on after this one.")(function)
 
 
@@ -78,21 +74,7 @@ def runs(
     """What ran between two instants: when, by whom, how long, how late, how it ended."""
     from horolog.application.answers.execution import Execution
 
-    with place.scheduler() as scheduler:
-        wanted = _choice(scheduler, choice)
-        found = pages(
-            lambda behind, size: scheduler.executions(after=behind, limit=size, **wanted),
-            lambda run: run.id,
-            after,
-            _bound(limit, files),
-        )
-        if files:
-            files.write(output, found, Execution)
-            return
-        shown = list(found)
-    _show(
-        output,
-        shown,
+    table = Table[Execution](
         ["id", "name", "fire time", "state", "attempt", "late s", "took s", "worker", "failure",
          *(["archive"] if choice.get("archive") else [])],
         lambda run: (
@@ -101,8 +83,14 @@ def runs(
             *([run.archive] if choice.get("archive") else []),
         ),
         empty="nothing ran",
-        limit=limit,
     )  # fmt: skip
+    with place.scheduler() as scheduler:
+        wanted = _choice(scheduler, choice)
+
+        def page(behind: Any, size: int) -> list[Execution]:
+            return scheduler.executions(after=behind, limit=size, **wanted)
+
+        list_out(output, files, Execution, page, table, after=after, limit=limit)
 
 
 @audit.command()
@@ -122,28 +110,20 @@ def skips(
     """What did not run, and why: dropped ranges of fire times, and skipped runs."""
     from horolog.application.answers.skip import Skip
 
-    with place.scheduler() as scheduler:
-        wanted = _choice(scheduler, choice)
-        found = pages(
-            lambda behind, size: scheduler.skips(after=behind, limit=size, **wanted),
-            lambda skip: skip.id,
-            after,
-            _bound(limit, files),
-        )
-        if files:
-            files.write(output, found, Skip)
-            return
-        shown = list(found)
-    _show(
-        output,
-        shown,
+    table = Table[Skip](
         ["id", "name", "first", "last", "count", "because", "by"],
         lambda skip: (
             str(skip.id), skip.name, skip.first, skip.last, skip.count, skip.because, skip.actor,
         ),
         empty="nothing was left out",
-        limit=limit,
     )  # fmt: skip
+    with place.scheduler() as scheduler:
+        wanted = _choice(scheduler, choice)
+
+        def page(behind: Any, size: int) -> list[Skip]:
+            return scheduler.skips(after=behind, limit=size, **wanted)
+
+        list_out(output, files, Skip, page, table, after=after, limit=limit)
 
 
 @audit.command()
@@ -165,6 +145,16 @@ def stats(
     """Runs, failures, durations and lateness per job or handler, in stretches of time."""
     from horolog.application.answers.statistics import Statistics
 
+    table = Table[Statistics](
+        ["from", "name", "runs", "dead", "skipped", "failures", "took p50/p95/p99 s",
+         "late p50/p95/p99 s"],
+        lambda row: (
+            row.bucket, row.name or "all", row.runs, row.dead, row.skipped, row.failures,
+            _three(row.duration_s), _three(row.late_s),
+        ),
+        empty="nothing has ended",
+        whole=("from",),
+    )  # fmt: skip
     with place.scheduler() as scheduler:
         wanted = _choice(scheduler, choice)
         found = pages(
@@ -177,21 +167,8 @@ def stats(
         )
         if files:
             files.write(output, found, Statistics)
-            return
-        shown = list(found)
-    _show(
-        output,
-        shown,
-        ["from", "name", "runs", "dead", "skipped", "failures", "took p50/p95/p99 s",
-         "late p50/p95/p99 s"],
-        lambda row: (
-            row.bucket, row.name or "all", row.runs, row.dead, row.skipped, row.failures,
-            _three(row.duration_s), _three(row.late_s),
-        ),
-        empty="nothing has ended",
-        limit=None,
-        whole=("from",),
-    )  # fmt: skip
+        else:
+            table.show(output, list(found))
 
 
 @audit.command()
@@ -224,18 +201,16 @@ def due(
     if files:
         files.write(output, shown, IndexEntry)
         return
-    _show(
-        output,
-        shown,
+    table = Table[IndexEntry](
         ["due", "kind", "name", "state", "fire time", "attempt", "id"],
         lambda entry: (
             entry.due_at, entry.kind, entry.name, entry.state, entry.fire_time, entry.attempt,
             str(entry.id),
         ),
         empty="nothing was due",
-        limit=limit,
         whole=("id", "due"),
     )  # fmt: skip
+    table.show_page(output, shown, limit)
 
 
 def _choice(scheduler: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -248,28 +223,6 @@ def _choice(scheduler: Any, given: dict[str, Any]) -> dict[str, Any]:
     if job is not None:
         wanted["job_id"] = job_id(scheduler, job)
     return wanted
-
-
-def _bound(limit: int | None, files: Files) -> int | None:
-    return limit or (None if files else SHOWN)
-
-
-def _show(
-    output: Output,
-    found: Sequence[Any],
-    columns: Sequence[str],
-    row: Callable[[Any], Sequence[object]],
-    *,
-    empty: str,
-    limit: int | None,
-    whole: Sequence[str] = ("id",),
-) -> None:
-    if output.as_json:
-        output.document(found)
-        return
-    output.table(columns, [row(one) for one in found], empty=empty, whole=whole)
-    if found and len(found) == (limit or SHOWN) and hasattr(found[-1], "id"):
-        output.say(f"more: --after {found[-1].id}")
 
 
 def _seconds(value: float | None) -> str:

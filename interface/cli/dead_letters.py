@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from horolog.interface.cli.export import Files, exportable, pages, some_or_all
+from horolog.interface.cli.export import Files, exportable, some_or_all
 from horolog.interface.cli.job_view import show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
+from horolog.interface.cli.listing import SHOWN, Table, list_out
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output
 from horolog.interface.cli.watch import watchable
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from horolog.application.answers.dead_letter import DeadLetter
-
-SHOWN = 100
-"""Unless told otherwise."""
 
 
 @click.group(cls=NamedGroup)
@@ -47,28 +45,19 @@ def listing(
     """List dead letters with their cause and owner."""
     from horolog.application.answers.dead_letter import DeadLetter
 
+    table = Table[DeadLetter](
+        ["id", "name", "owner", "since", "attempt", "cause", "error"],
+        lambda one: (
+            str(one.id), one.name, one.owner, one.since, one.attempt, one.cause, one.error,
+        ),
+        empty="no dead letters",
+    )  # fmt: skip
     with place.scheduler() as scheduler:
 
         def page(behind: "UUID | str | None", size: int) -> "Sequence[DeadLetter]":
             return scheduler.dead_letters(owner=owner, name=name, after=behind, limit=size)
 
-        if files:
-            files.write(output, pages(page, lambda one: one.id, after, limit), DeadLetter)
-            return
-        found = page(after, limit or SHOWN)
-    if output.as_json:
-        output.document(found)
-        return
-    output.table(
-        ["id", "name", "owner", "since", "attempt", "cause", "error"],
-        [
-            (str(one.id), one.name, one.owner, one.since, one.attempt, one.cause, one.error)
-            for one in found
-        ],
-        empty="no dead letters",
-    )
-    if len(found) == (limit or SHOWN):
-        output.say(f"more: --after {found[-1].id}")
+        list_out(output, files, DeadLetter, page, table, after=after, limit=limit)
 
 
 @dead_letters.command()

@@ -8,6 +8,7 @@ from horolog.interface.cli.completing import job_argument
 from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages, some_or_all
 from horolog.interface.cli.job_view import show_job
+from horolog.interface.cli.listing import SHOWN, Table, list_out
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_difference import show_month
@@ -15,7 +16,7 @@ from horolog.interface.cli.schedule_options import aware_instant
 from horolog.interface.cli.schedule_text import schedule_text
 from horolog.interface.cli.watch import watchable
 
-SHOWN = 1_000
+EVENTS_SHOWN = 1_000
 """Of changes and of events, unless told otherwise."""
 
 
@@ -38,9 +39,7 @@ def show(place: Place, output: Output, job: str, as_of: str | None) -> None:
 @click.option("--label", metavar="K[=V]", help="Jobs with this label.")
 @click.option("--as-of", metavar="T", help="As they were at that instant.")
 @click.option("--after", metavar="ID", help="Go on after this job.")
-@click.option(
-    "--limit", type=click.IntRange(1), help="At most so many.  [default: 100; files: all]"
-)
+@some_or_all(SHOWN)
 @exportable
 @at_a_place
 def listing(
@@ -58,6 +57,14 @@ def listing(
     from horolog.application.answers.job import Job
 
     moment = None if as_of is None else aware_instant("--as-of", as_of)
+    table = Table[Job](
+        ["id", "name", "key", "status", "next run", "schedule"],
+        lambda one: (
+            str(one.id), one.name, one.key, one.status, one.next_run,
+            schedule_text(one.schedule.to_json()),
+        ),
+        empty="no jobs: `horolog job register echo --every 2` makes one",
+    )  # fmt: skip
     with place.scheduler() as scheduler:
 
         def page(behind: Any, size: int) -> list[Job]:
@@ -70,25 +77,7 @@ def listing(
                 limit=size,
             )
 
-        if files:
-            files.write(output, pages(page, lambda job: job.id, after, limit), Job)
-            return
-        limit = limit or 100
-        jobs = page(after, limit)
-    if output.as_json:
-        output.document(jobs)
-        return
-    output.table(
-        ["id", "name", "key", "status", "next run", "schedule"],
-        [
-            (str(one.id), one.name, one.key, one.status, one.next_run,
-             schedule_text(one.schedule.to_json()))
-            for one in jobs
-        ],
-        empty="no jobs: `horolog job register echo --every 2` makes one",
-    )  # fmt: skip
-    if len(jobs) == limit:
-        output.say(f"more: --after {jobs[-1].id}")
+        list_out(output, files, Job, page, table, after=after, limit=limit)
 
 
 @click.command()
@@ -125,7 +114,7 @@ def upcoming(place: Place, output: Output, job: str, count: int, month: bool) ->
 @click.command()
 @job_argument
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
-@some_or_all(SHOWN)
+@some_or_all(EVENTS_SHOWN)
 @exportable
 @reveal_option
 @at_a_place
@@ -145,7 +134,7 @@ def changes(
             )
             files.write(output, found, Change)
             return
-        found = scheduler.changes(job, after=after, limit=limit or SHOWN)
+        found = scheduler.changes(job, after=after, limit=limit or EVENTS_SHOWN)
     if output.as_json:
         output.document(found)
         return
@@ -163,7 +152,7 @@ def changes(
 @click.command()
 @job_argument
 @click.option("--after", type=int, default=0, metavar="VERSION", help="Go on after this version.")
-@some_or_all(SHOWN)
+@some_or_all(EVENTS_SHOWN)
 @exportable
 @reveal_option
 @at_a_place
@@ -184,5 +173,5 @@ def history(
             )
             files.write(output, found, LoggedEvent)
             return
-        found = scheduler.history(identity, after=after, limit=limit or SHOWN)
+        found = scheduler.history(identity, after=after, limit=limit or EVENTS_SHOWN)
         show_events(output, scheduler, found)

@@ -10,6 +10,7 @@ from horolog.interface.cli.event_listing import show_events
 from horolog.interface.cli.export import Files, exportable, pages, some_or_all
 from horolog.interface.cli.job_view import job_id, show_occurrence
 from horolog.interface.cli.lazy_group import NamedGroup
+from horolog.interface.cli.listing import SHOWN, Table, list_out
 from horolog.interface.cli.place import Place, at_a_place, reveal_option
 from horolog.interface.cli.rendering import Output, on_one_line, text
 from horolog.interface.cli.schedule_options import aware_instant
@@ -50,9 +51,7 @@ def show(place: Place, output: Output, occurrence_id: str) -> None:
 @click.option("--until", metavar="T", help="Fire times before then.")
 @click.option("--newest-first", is_flag=True, help="In the reverse order.")
 @click.option("--after", metavar="ID", help="Go on after this occurrence.")
-@click.option(
-    "--limit", type=click.IntRange(1), help="At most so many.  [default: 100; files: all]"
-)
+@some_or_all(SHOWN)
 @exportable
 @reveal_option
 @at_a_place
@@ -73,6 +72,15 @@ def listing(
 
     begin = None if since is None else aware_instant("--since", since)
     end = None if until is None else aware_instant("--until", until)
+    table = Table[Occurrence](
+        ["id", "fire time", "state", "attempt", "ordered by", "finished", "error"],
+        lambda one: (
+            str(one.id), one.fire_time, one.state, one.attempt, one.kind, one.finished_at,
+            one.error,
+        ),
+        empty="no occurrences",
+        whole=("id", "fire time", "state"),
+    )  # fmt: skip
     with place.scheduler() as scheduler:
         of_job = None if job is None else job_id(scheduler, job)
 
@@ -87,26 +95,7 @@ def listing(
                 newest_first=newest_first,
             )
 
-        if files:
-            files.write(output, pages(page, lambda one: one.id, after, limit), Occurrence)
-            return
-        limit = limit or 100
-        found = page(after, limit)
-    if output.as_json:
-        output.document(found)
-        return
-    output.table(
-        ["id", "fire time", "state", "attempt", "ordered by", "finished", "error"],
-        [
-            (str(one.id), one.fire_time, one.state, one.attempt, one.kind, one.finished_at,
-             one.error)
-            for one in found
-        ],
-        empty="no occurrences",
-        whole=("id", "fire time", "state"),
-    )  # fmt: skip
-    if len(found) == limit:
-        output.say(f"more: --after {found[-1].id}")
+        list_out(output, files, Occurrence, page, table, after=after, limit=limit)
 
 
 @occurrence.command()

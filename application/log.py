@@ -74,7 +74,8 @@ class AppendsToLog(Protocol):
     never has more slots taken than the limit of whoever took the last. The row of what is refused
     as ``full`` leaves the fires of the index until a slot is free, or it is written anew.
     Errors: ``StoreUnavailable``, after which nothing of the batch is known to be written, and the
-    same batch may be given again.
+    same batch may be given again; ``OutOfRange`` where a decision holds a value that cannot be
+    kept, after which nothing of the batch is written.
     """
 
     def append(self, decisions: Sequence[Decision], fences: Fences | None = None) -> Appended: ...

@@ -15,6 +15,7 @@
     ├── StaleFence           a newer leader was elected for the partition
     ├── UnreadableEvent      an event in the log that this release cannot read
     │   └── ProjectionStopped    a rebuild has met an event that it cannot apply
+    ├── OutOfRange           a number or an instant that the store has no room for
     ├── StoreUnavailable     Postgres cannot be reached, or refuses us
     │   ├── SchemaMissing    the database has no Horolog schema: run ``horolog migrate``
     │   └── SchemaTooNew     the schema belongs to a newer release than this code
@@ -91,6 +92,13 @@ class StaleFence(HorologError):
 
 class UnreadableEvent(HorologError):
     """An event whose topic or state this release cannot read; the message names its position."""
+
+
+class OutOfRange(HorologError, ValueError):
+    """A number or an instant that the store can neither keep nor give back; nothing was written.
+
+    What people give is checked before: such a value comes from a row that somebody made by hand.
+    """
 
 
 class ProjectionStopped(UnreadableEvent):

@@ -41,7 +41,7 @@ from horolog.application.scanner.signals import Signals
 from horolog.application.scanner.territory import Territory
 from horolog.application.scanner.wheel import Entry
 from horolog.application.states import DueJob, DueOccurrence
-from horolog.domain.errors import HorologError
+from horolog.domain.errors import HorologError, OutOfRange
 from horolog.domain.ids import occurrence_id
 from horolog.domain.job import JobState
 from horolog.domain.occurrence import OccurrenceState
@@ -58,6 +58,9 @@ FIRST_BATCH = 250
 MOST_WAITING = 100_000
 """Jobs whose fire time waits for an earlier run, of which is remembered when they were seen."""
 
+
+UNDECIDABLE = (HorologError, ValueError, OverflowError, AssertionError)
+"""What a decision raises on a row that no release has written."""
 
 MOST_OTHERS = 100
 """Runs of one job that are cancelled at once in favour of the next one."""
@@ -193,7 +196,7 @@ class Claiming:
         kept: list[DueJob | DueOccurrence] = []
         rooms: dict[str, int] = {}
         for row in rows:
-            identity = row.job.id if isinstance(row, DueJob) else row.occurrence.id
+            identity = id_of(row)
             queue = row.job.definition.queue
             if identity in unknown:
                 rooms[queue] = rooms.get(queue, self._headroom.room(queue)) - 1
@@ -210,7 +213,12 @@ class Claiming:
         proposals.sort(key=lambda proposal: -proposal.priority)
         led = {proposal.partition for proposal in proposals}
         fences = self._territory.fences({p: tokens[p] for p in led if p in tokens})
-        answer = await self._appends.append([proposal.decision for proposal in proposals], fences)
+        decisions = [proposal.decision for proposal in proposals]
+        try:
+            answer = await self._appends.append(decisions, fences)
+        except OutOfRange:
+            await self._append_apart(proposals, tokens)
+            return
         self._signals.emit("appended")
         stale: set[int] = set()
         accepted: list[Proposal] = []
@@ -229,6 +237,15 @@ class Claiming:
                 self._signals.emit("deposed")
         self._accept(accepted, answer.position)
 
+    async def _append_apart(self, proposals: list[Proposal], tokens: dict[int, int]) -> None:
+        """What the log cannot keep whole, in halves: until the one that it cannot keep is alone."""
+        if len(proposals) == 1:
+            self._reading.set_aside(proposals[0].id)
+            return
+        middle = len(proposals) // 2
+        await self.append(proposals[:middle], tokens)
+        await self.append(proposals[middle:], tokens)
+
     async def _decide(self, rows: list[DueJob | DueOccurrence], tokens: dict[int, int]) -> None:
         now = self._time.now()
         terms = Terms(now, tokens, self._settings.claim_window_s, self._origin)
@@ -237,8 +254,8 @@ class Claiming:
         for row in rows:
             try:
                 answer = self._answer(row, terms, already)
-            except (HorologError, ValueError, OverflowError):
-                self._reading.set_aside(row.job.id)
+            except UNDECIDABLE:
+                self._reading.set_aside(id_of(row))
                 continue
             if (job := others_of(answer)) is not None:
                 others = await self._rows.unfinished(job.id, MOST_OTHERS)
@@ -332,6 +349,11 @@ class Claiming:
         self._refused[proposal.id] = self._refused.get(proposal.id, 0) + 1
         due_us = self._time.now_us() + CONFLICT_PAUSE_US
         self._agenda.wheel.add(entry_of(proposal.job, proposal.id, due_us))
+
+
+def id_of(row: DueJob | DueOccurrence) -> UUID:
+    """The id of the row itself: an occurrence that cannot be decided on must not stop its job."""
+    return row.job.id if isinstance(row, DueJob) else row.occurrence.id
 
 
 def entry_of(job: JobState, identity: UUID, due_us: int) -> Entry:

@@ -13,12 +13,12 @@ from typing import Protocol
 from uuid import UUID
 
 from horolog.application.ready import decode
-from horolog.application.scanner.claiming import Claiming
+from horolog.application.scanner.claiming import UNDECIDABLE, Claiming, id_of
 from horolog.application.scanner.clock import Clock, DatabaseTime
 from horolog.application.scanner.deciding import Proposal, Terms, decide_occurrence
 from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.publishing import ReadyQueue
-from horolog.application.scanner.reading import ReadsRows
+from horolog.application.scanner.reading import Reading
 from horolog.application.scanner.republishing import Look, ReadsLooks, Republishing
 from horolog.application.scanner.sent import GRACE_S, Place, Sent, SentMessages
 from horolog.application.scanner.settings import ScannerSettings
@@ -96,7 +96,7 @@ class Looking:
         *,
         queue: SeesQueue,
         index: Extends,
-        rows: ReadsRows,
+        rows: Reading,
         clock: Clock,
         time: DatabaseTime,
         settings: ScannerSettings,
@@ -182,7 +182,11 @@ class Looking:
         for row in rows:
             if not isinstance(row, DueOccurrence) or row.due_at > terms.now:
                 continue
-            answer = decide_occurrence(row, terms)
+            try:
+                answer = decide_occurrence(row, terms)
+            except UNDECIDABLE:
+                self._rows.set_aside(id_of(row))
+                continue
             if isinstance(answer, Proposal):
                 proposals.append(answer)
             elif row.occurrence.state == "claimed":

@@ -108,9 +108,10 @@ async def disconnect(client: Client) -> None:
     """Closes a connection, in whatever state it is; its last words may be lost."""
     try:
         await client.close()
-    except (nats.errors.Error, OSError, TimeoutError):
-        # The server went away while the client had something left to say. It gave up in the middle
-        # of its closing, and takes itself for closed; now that there is nothing left, it gets on.
+    except (nats.errors.Error, OSError, TimeoutError, RuntimeError):
+        # The server went away while the client had something left to say (RuntimeError: uvloop's
+        # word for that). It gave up in the middle of its closing, and takes itself for closed; now
+        # that there is nothing left, it gets on.
         client._status = Client.DISCONNECTED  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         await client.close()
 

@@ -18,6 +18,7 @@ from psycopg.rows import TupleRow
 
 from horolog.domain.errors import (
     InvalidSetting,
+    OutOfRange,
     SchemaMissing,
     StoreUnavailable,
     SubjectForgotten,
@@ -113,8 +114,8 @@ class Database:
     def connection(self) -> Generator[Connection]:
         """A connection in autocommit mode; its errors come out as ours.
 
-        Raises ``StoreUnavailable`` (a service that is away, a read-only node, a time-out) or
-        ``SchemaMissing``.
+        Raises ``StoreUnavailable`` (a service that is away, a read-only node, a time-out),
+        ``SchemaMissing``, or ``OutOfRange`` for a value that cannot be kept or read.
         """
         if not self._free.acquire(timeout=self._timeout_s):
             raise StoreUnavailable(f"no connection was free within {self._timeout_s:g} s")
@@ -191,6 +192,14 @@ class Database:
             psycopg.errors.InsufficientPrivilege,
         ) as error:
             raise StoreUnavailable(f"Postgres refuses: {_one_line(error)}") from error
+        except (
+            psycopg.DataError,
+            psycopg.errors.CheckViolation,
+            psycopg.errors.NotNullViolation,
+        ) as error:
+            raise OutOfRange(
+                f"Postgres cannot keep or give back a value: {_one_line(error)}"
+            ) from error
 
     def close(self) -> None:
         self._idle.close()

@@ -6,6 +6,7 @@ unknown whether the batch was written. It is then sent again: what is already in
 by its guard, and a refused decision whose events stand in the log, byte for byte, was ours.
 """
 
+import struct
 from collections.abc import Sequence
 from time import monotonic, sleep
 from typing import Any
@@ -15,7 +16,7 @@ import psycopg
 
 from horolog.application.decision import Decision
 from horolog.application.log import Appended, Fences, Recorded, Verdict
-from horolog.domain.errors import StoreUnavailable, VersionConflict
+from horolog.domain.errors import OutOfRange, StoreUnavailable, VersionConflict
 from horolog.domain.event import read_event
 from horolog.infrastructure.postgres.arrays import Ints, Uuids
 from horolog.infrastructure.postgres.database import Database, Row
@@ -81,7 +82,7 @@ class PostgresLog:
 
     def append(self, decisions: Sequence[Decision], fences: Fences | None = None) -> Appended:
         """As :class:`horolog.application.log.AppendsToLog` promises."""
-        batch = packed(decisions, fences, self._news_horizon_s)
+        batch = self._packed(decisions, fences)
         deadline = monotonic() + self._patience_s
         interrupted = False
         while True:
@@ -108,7 +109,13 @@ class PostgresLog:
 
     def arguments(self, decisions: Sequence[Decision]) -> list[Any]:
         """What ``append`` is called with, for another transaction (migrations/0005)."""
-        return packed(decisions, None, self._news_horizon_s)
+        return self._packed(decisions, None)
+
+    def _packed(self, decisions: Sequence[Decision], fences: Fences | None) -> list[Any]:
+        try:
+            return packed(decisions, fences, self._news_horizon_s)
+        except (OverflowError, struct.error) as error:
+            raise OutOfRange(f"a decision cannot be kept: {error}") from error
 
     def stream(self, stream: UUID, *, after: int = 0, limit: int = 1000) -> list[Recorded]:
         """As :class:`horolog.application.log.ReadsLog` promises."""

@@ -31,6 +31,7 @@ STATUS: Final[Mapping[type[errors.HorologError], int]] = {
     errors.StaleFence: 409,
     errors.UnreadableEvent: 500,
     errors.ProjectionStopped: 409,
+    errors.OutOfRange: 422,
     errors.StoreUnavailable: 503,
     errors.SchemaMissing: 503,
     errors.SchemaTooNew: 503,

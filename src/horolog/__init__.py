@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from horolog.domain.errors import KeyConflict as KeyConflict
     from horolog.domain.errors import NoMasterKey as NoMasterKey
     from horolog.domain.errors import NotAllowed as NotAllowed
+    from horolog.domain.errors import OutOfRange as OutOfRange
     from horolog.domain.errors import ProjectionStopped as ProjectionStopped
     from horolog.domain.errors import QueueUnavailable as QueueUnavailable
     from horolog.domain.errors import SchemaMissing as SchemaMissing
@@ -86,6 +87,7 @@ _PLACES = {
     "NotAllowed": "domain.errors",
     "Occurrence": "application.answers.occurrence",
     "Once": "domain.schedule",
+    "OutOfRange": "domain.errors",
     "Permanent": "application.worker.raised",
     "PlannedRun": "application.answers.planned_run",
     "Projection": "application.projecting.projection",
@@ -140,6 +142,7 @@ __all__ = [
     "NotAllowed",
     "Occurrence",
     "Once",
+    "OutOfRange",
     "Permanent",
     "PlannedRun",
     "Projection",

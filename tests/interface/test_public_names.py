@@ -32,6 +32,7 @@ PUBLIC = [
     "NotAllowed",
     "Occurrence",
     "Once",
+    "OutOfRange",
     "Permanent",
     "PlannedRun",
     "Projection",

@@ -95,7 +95,7 @@ def read_event(topic: str, state: bytes, *, where: str = "") -> Event:
     except KeyError:
         known = "this release does not know its topic (was it written by a newer one?)"
         raise UnreadableEvent(f"event {where or '?'} has topic {topic!r}: {known}") from None
-    except (ValidationError, ValueError) as error:
+    except (ValidationError, ValueError, RecursionError) as error:
         raise UnreadableEvent(
             f"event {where or '?'} ({topic}) has an unreadable state: {unreadable(error)}"
         ) from error

@@ -56,6 +56,10 @@ class HearsNews(Protocol):
         ...
 
 
+PARTITIONS = range(2**15)
+INSTANTS_US = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
+"""From the year 1 to the year 9999: anybody in the database may notify, and of any number."""
+
 News = Entry | Reread | LaneFree | InboxFilled | ScannersChanged
 
 
@@ -70,12 +74,17 @@ def read_news(payload: str) -> Iterator[News]:
                 yield LaneFree(str(json.loads(line.removeprefix("lane "))))
                 continue
             if line.startswith("inbox "):
-                yield InboxFilled(int(line.removeprefix("inbox ")))
+                yield InboxFilled(_within(PARTITIONS, line.removeprefix("inbox ")))
                 continue
             partition, due_us, identity = line.split(" ")
-            if identity == "*":
-                yield Reread(int(partition), int(due_us))
-            else:
-                yield Entry(int(due_us), UUID(identity), int(partition))
-        except ValueError:
+            number, due = _within(PARTITIONS, partition), _within(INSTANTS_US, due_us)
+            yield Reread(number, due) if identity == "*" else Entry(due, UUID(identity), number)
+        except (ValueError, RecursionError):
             continue
+
+
+def _within(numbers: range, text: str) -> int:
+    number = int(text)
+    if number not in numbers:
+        raise ValueError(number)
+    return number

@@ -13,6 +13,7 @@ from eventsourcing.persistence import (
 )
 
 from horolog.domain.errors import (
+    OutOfRange,
     SchemaMissing,
     SchemaTooNew,
     StoreUnavailable,
@@ -28,7 +29,7 @@ def library_errors() -> Generator[None]:
         yield
     except (VersionConflict, psycopg.IntegrityError) as error:
         raise IntegrityError(str(error)) from error
-    except (UnreadableEvent, psycopg.DataError) as error:
+    except (UnreadableEvent, OutOfRange, psycopg.DataError) as error:
         raise DataError(str(error)) from error
     except (SchemaMissing, SchemaTooNew, psycopg.ProgrammingError) as error:
         raise ProgrammingError(str(error)) from error

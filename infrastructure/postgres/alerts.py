@@ -1,5 +1,6 @@
 """Alerts on Postgres: the table of rules, and what alerts are decided from (migrations/0009)."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -18,6 +19,8 @@ from horolog.infrastructure.postgres.database import Database
 from horolog.infrastructure.postgres.log import PostgresLog, recorded
 from horolog.infrastructure.postgres.packing import ARGUMENTS
 from horolog.infrastructure.postgres.threaded import DedicatedThread
+
+log = logging.getLogger("horolog.alerts")
 
 MOST = 1_000
 """The most owners that are looked at, and three times as many alerts."""
@@ -112,7 +115,7 @@ class PostgresAlerts:
         return Seen(
             now=moment,
             partitions=partitions,
-            rules=[_rule(rule) for rule in rules],
+            rules=_readable(rules),
             letters=[
                 Letters(owner, depth, datetime.fromisoformat(oldest))
                 for owner, depth, oldest in letters
@@ -169,6 +172,17 @@ def _folded(stream: UUID, rows: Iterable[Any]) -> AlertState | None:
 
 def _rule(stored: dict[str, Any]) -> AlertRule:
     return AlertRule.model_validate(stored)
+
+
+def _readable(stored: Iterable[dict[str, Any]]) -> list[AlertRule]:
+    """The rules, without those that are none (made by hand): they must not silence the others."""
+    rules: list[AlertRule] = []
+    for one in stored:
+        try:
+            rules.append(_rule(one))
+        except ValueError:
+            log.warning("a rule of alerts of %r cannot be read: set it again", one.get("owner"))
+    return rules
 
 
 def _verdict(rows: list[Any]) -> Verdict:

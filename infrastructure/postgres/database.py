@@ -192,11 +192,7 @@ class Database:
             psycopg.errors.InsufficientPrivilege,
         ) as error:
             raise StoreUnavailable(f"Postgres refuses: {_one_line(error)}") from error
-        except (
-            psycopg.DataError,
-            psycopg.errors.CheckViolation,
-            psycopg.errors.NotNullViolation,
-        ) as error:
+        except (psycopg.DataError, psycopg.errors.CheckViolation) as error:
             raise OutOfRange(
                 f"Postgres cannot keep or give back a value: {_one_line(error)}"
             ) from error

@@ -4,6 +4,7 @@ The append is put down and made by the server when the COMMIT arrives (migration
 lock is not held while the row is being taken away.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,11 +24,11 @@ from horolog.infrastructure.postgres.packing import ARGUMENTS
 
 # inbox_waiting and inbox_job.
 _WAITING = """
-    SELECT i.id, i.job_id, i.document FROM :schema.inbox i
+    SELECT i.id, i.job_id, i.document::text FROM :schema.inbox i
     WHERE i.partition = ANY (%b) AND i.refused_at IS NULL ORDER BY i.id LIMIT %s
 """
 _OF_JOB = """
-    SELECT i.id, i.job_id, i.document FROM :schema.inbox i
+    SELECT i.id, i.job_id, i.document::text FROM :schema.inbox i
     WHERE i.job_id = %s AND i.refused_at IS NULL ORDER BY i.id LIMIT %s
 """
 _TAKE = "DELETE FROM :schema.inbox i WHERE i.id = ANY (%s) AND i.refused_at IS NULL"
@@ -64,10 +65,10 @@ class PostgresInbox:
 
     def waiting(self, partitions: Sequence[int], limit: int) -> list[Row]:
         params = (SmallInts(list(partitions)), limit)
-        return [Row(*row) for row in self._database.query(self._waiting, params)]
+        return _rows(self._database.query(self._waiting, params))
 
     def of_job(self, job_id: UUID, limit: int) -> list[Row]:
-        return [Row(*row) for row in self._database.query(self._of_job, (job_id, limit))]
+        return _rows(self._database.query(self._of_job, (job_id, limit)))
 
     def taking(self, ids: Sequence[int]) -> "TakingLog":
         return TakingLog(self._database, self._log, self._clock, ids)
@@ -78,6 +79,19 @@ class PostgresInbox:
         else:
             shown = error.encode("utf-8", "replace").decode().replace("\0", "")[:MAX_ERROR]
             self._database.query(self._refuse, (shown, row))
+
+
+def _rows(found: Sequence[tuple[int, UUID, str]]) -> list[Row]:
+    return [Row(number, job_id, _document(text)) for number, job_id, text in found]
+
+
+def _document(text: str) -> object:
+    """What the text says; as it stands where Python cannot read what Postgres took for JSON (it is
+    nested too deeply): then it is no command, and set aside alone."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 class TakingLog:

@@ -248,6 +248,13 @@ END $do$;
 -- with all (`migrate --grant-to`). One that is there already stays as it is.
 CREATE FUNCTION :schema.check_alert_rule() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF jsonb_typeof(NEW.rule) <> 'object' OR EXISTS (
+           SELECT FROM jsonb_each(NEW.rule) f
+           WHERE jsonb_typeof(f.value) = 'object' OR jsonb_typeof(f.value) = 'array'
+             AND f.value @? '$[*] ? (@.type() == "array" || @.type() == "object")') THEN
+        RAISE EXCEPTION 'a rule of alerts is an object of plain values'
+            USING ERRCODE = 'check_violation';
+    END IF;
     IF NEW.rule ? 'command' AND NOT has_table_privilege(
            session_user, format('%I.job_events', :literal), 'INSERT')
        AND (TG_OP = 'INSERT' OR NEW.rule -> 'command' IS DISTINCT FROM OLD.rule -> 'command'
@@ -265,4 +272,7 @@ CREATE TRIGGER check_alert_rule BEFORE INSERT OR UPDATE ON :schema.alert_rules
 -- is not looked at.
 ALTER TABLE :schema.next_runs ADD CONSTRAINT next_runs_finite
     CHECK (isfinite(due_at) AND isfinite(fire_time)) NOT VALID;
+-- (NaN, too, is more than all numbers.)
+ALTER TABLE :schema.queue_limits ADD CONSTRAINT queue_limits_finite
+    CHECK (rate < 'Infinity' AND rate >= 0.0001) NOT VALID;
 ALTER TABLE :schema.jobs ADD CONSTRAINT jobs_finite CHECK (isfinite(held_fire)) NOT VALID;

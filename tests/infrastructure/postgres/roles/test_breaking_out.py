@@ -2,7 +2,8 @@
 
 import secrets
 from collections.abc import Generator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import psycopg
@@ -11,11 +12,20 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from horolog import Every, Scheduler, StoreUnavailable
-from horolog.application.decision import Decision, Guard, NewEvent
+from horolog.application.decision import (
+    Decision,
+    Guard,
+    NewEvent,
+    decide_on_job,
+    decide_on_occurrence,
+)
 from horolog.domain import event as events
 from horolog.domain.event import Event
-from horolog.domain.job_events import Cancelled, Paused
+from horolog.domain.ids import partition_stream
+from horolog.domain.job_events import Cancelled, Paused, Registered
+from horolog.domain.occurrence import OccurrenceState, decide_claim
 from horolog.domain.occurrence_events import Attempted, Skipped, Succeeded
+from horolog.domain.origin import Origin
 from horolog.domain.partition import Elected
 from horolog.infrastructure.postgres.clock import PostgresClock
 from horolog.infrastructure.postgres.database import Database
@@ -24,14 +34,18 @@ from horolog.infrastructure.postgres.migrate import migrate
 from horolog.infrastructure.postgres.packing import ARGUMENTS
 from horolog.infrastructure.postgres.roles.applying import apply, lacking
 from horolog.infrastructure.postgres.roles.kinds import KINDS, OWNER, SAYS, topics
+from horolog.infrastructure.postgres.states import PostgresStates
 from horolog.projections.rows import Execution, Leader, NextRun
 
 OF_THE_OWNER = {"log.event_skipped.1", "log.occurrences_pruned.1"}
 
+BEGINS = Attempted(attempt=1, lease=30.0, actor="eve")
+SUCCEEDS = Succeeded(attempt=1, seconds=0.1, actor="eve")
+SKIPS = Skipped(cause="cancelled", actor="eve")
 EVENT: dict[type[Event], Event] = {
-    Attempted: Attempted(attempt=1, lease=30.0, actor="eve"),
-    Succeeded: Succeeded(attempt=1, seconds=0.1, actor="eve"),
-    Skipped: Skipped(cause="cancelled", actor="eve"),
+    Attempted: BEGINS,
+    Succeeded: SUCCEEDS,
+    Skipped: SKIPS,
     Paused: Paused(actor="eve"),
     Cancelled: Cancelled(actor="eve"),
     Elected: Elected(partition=0, instance="eve", lease=3600.0, actor="eve"),
@@ -46,6 +60,29 @@ class Place:
         self.prefix = prefix
         with Scheduler(database.url, namespace=database.namespace) as owner:
             self.job = owner.register("a", schedule=Every(3600), key="a").id
+
+    def ordered(self) -> OccurrenceState:
+        """A run that waits for a time far ahead."""
+        with Scheduler(self.database.url, namespace=self.database.namespace) as owner:
+            at = datetime.now(UTC) + timedelta(days=9)
+            run = owner.trigger(self.job, at=at)
+        state = PostgresStates(self.database).occurrence(run.id)
+        assert state is not None
+        return state
+
+    def claimed(self) -> OccurrenceState:
+        """A run that waits for a worker."""
+        state = self.ordered()
+        claim = decide_claim(state, job_version=1, token=1, window_s=60.0, origin=Origin("test"))
+        decision, after = decide_on_occurrence(state, [claim])
+        assert PostgresLog(self.database).append([decision]).verdicts == ["accepted"]
+        return after
+
+    def running(self) -> OccurrenceState:
+        """A run that somebody has begun."""
+        decision, after = decide_on_occurrence(self.claimed(), [BEGINS])
+        assert PostgresLog(self.database).append([decision]).verdicts == ["accepted"]
+        return after
 
     def login(self, *kinds: str) -> Database:
         """The database as a login that is a member of these kinds' roles; of nothing, without."""
@@ -211,6 +248,131 @@ def test_rows_that_the_events_do_not_explain_are_refused(
         PostgresLog(logins[kind]).append([rows_of(place, what)])
 
 
+def outcome_of(place: Place, what: str) -> Decision:
+    """What a worker could say of a run, one word of it changed."""
+    match what:
+        case "that nobody claimed":
+            return decide_on_occurrence(place.ordered(), [SUCCEEDS])[0]
+        case "that nobody began":
+            return decide_on_occurrence(place.claimed(), [SUCCEEDS])[0]
+        case "before its claim, in place of it":
+            state = place.ordered()
+            found = decide_on_occurrence(state, [SKIPS])[0]
+            found.guard = Guard("nothing", state.id, 0)
+            return found
+        case "that is a job":
+            found = decision(place, EVENT[Succeeded])
+            found.dropped.append(place.job)
+            return found
+        case "of another attempt":
+            event = Succeeded(attempt=2, seconds=0.1, actor="eve")
+            return decide_on_occurrence(place.running(), [event])[0]
+        case "in a version behind the next":
+            found = decide_on_occurrence(place.running(), [SUCCEEDS])[0]
+            found.events = [replace(one, version=one.version + 1) for one in found.events]
+            return found
+        case "with a number that stops who reads it":
+            found = decide_on_occurrence(place.claimed(), [BEGINS])[0]
+            found.next_runs = [replace(row, attempt=2**31 - 1) for row in found.next_runs]
+            return found
+        case "as one of another job":
+            found = decide_on_occurrence(place.running(), [SUCCEEDS])[0]
+            found.executions = [replace(row, job_id=UUID(int=3)) for row in found.executions]
+            return found
+        case _:
+            raise AssertionError(what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "that nobody claimed", "that nobody began", "before its claim, in place of it",
+        "that is a job", "of another attempt", "in a version behind the next",
+        "with a number that stops who reads it", "as one of another job",
+    ],
+)  # fmt: skip
+def test_a_worker_speaks_of_runs_that_are_at_its_hands_and_as_they_are(
+    place: Place, logins: dict[str, Database], what: str
+) -> None:
+    with pytest.raises(StoreUnavailable, match="may not append"):
+        PostgresLog(logins["worker"]).append([outcome_of(place, what)])
+
+
+def test_a_late_outcome_is_refused_as_late_and_not_for_want_of_a_right(
+    place: Place, logins: dict[str, Database]
+) -> None:
+    log, state = PostgresLog(logins["worker"]), place.running()
+    ends = decide_on_occurrence(state, [SUCCEEDS])[0]
+    assert log.append([ends]).verdicts == ["accepted"]
+    assert log.append([ends]).verdicts == ["conflict"]
+
+
+def command_of(place: Place, what: str) -> Decision:
+    """What a client could say beyond the jobs and runs that it speaks of."""
+    job = PostgresStates(place.database).job(place.job)
+    assert job is not None
+    pauses = decide_on_job(job, job.id, [Paused(actor="eve")])[0]
+    match what:
+        case "a pause of a partition":
+            stream = partition_stream(place.database.namespace, 5)
+            return Decision(
+                Guard("nothing", stream, 0), 5, [NewEvent(stream, 1, pauses.events[0].event)]
+            )
+        case "a job in place of a partition's election":
+            stream = partition_stream(place.database.namespace, 5)
+            event = Registered(definition=job.definition, partition=5, actor="eve")
+            return Decision(Guard("nothing", stream, 0), 5, [NewEvent(stream, 1, event)])
+        case "a run that is skipped before anybody knows of it":
+            run = UUID(int=9 << 76 | 8 << 60)
+            return Decision(Guard("nothing", run, 0), 0, [NewEvent(run, 1, EVENT[Skipped])])
+        case "a version behind the next":
+            pauses.events = [replace(one, version=one.version + 5) for one in pauses.events]
+            return pauses
+        case "another job's row":
+            with Scheduler(place.database.url, namespace=place.database.namespace) as owner:
+                other = owner.register("b", schedule=Every(3600), key="b").id
+            pauses.dropped.append(other)
+            return pauses
+        case "another job's row as one of its own":
+            state = place.running()
+            row = decide_on_occurrence(place.claimed(), [BEGINS])[0].next_runs[0]
+            pauses.next_runs = [replace(row, id=state.id, state="retrying", job_id=UUID(int=4))]
+            return pauses
+        case _:
+            raise AssertionError(what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "a pause of a partition", "a job in place of a partition's election",
+        "a run that is skipped before anybody knows of it", "a version behind the next",
+        "another job's row", "another job's row as one of its own",
+    ],
+)  # fmt: skip
+def test_a_client_speaks_of_jobs_and_runs_that_there_are_and_of_no_others(
+    place: Place, logins: dict[str, Database], what: str
+) -> None:
+    with pytest.raises(StoreUnavailable, match="may not append"):
+        PostgresLog(logins["client"]).append([command_of(place, what)])
+
+
+def test_a_client_sets_rules_of_alerts_but_none_that_runs_a_command(
+    place: Place, logins: dict[str, Database]
+) -> None:
+    client = logins["client"]
+    with Scheduler(client.url, namespace=client.namespace) as scheduler:
+        scheduler.set_alert("ann", dead_letters=1)
+        with pytest.raises(StoreUnavailable, match="may not have scanners run a command"):
+            scheduler.set_alert("ann", dead_letters=1, command=["touch", "/tmp/eve"])
+    with Scheduler(place.database.url, namespace=client.namespace) as owner:
+        owner.set_alert("ann", dead_letters=1, command=["page"])
+    with pytest.raises(StoreUnavailable, match="may not have scanners run a command"):
+        client.query(
+            client.sql('UPDATE :schema.alert_rules SET rule = rule || \'{"command": ["eve"]}\'')
+        )
+
+
 BY_HAND = {
     "change an event": "UPDATE :schema.job_events SET state = '\\x7b7d'",
     "delete an event": "DELETE FROM :schema.occurrence_events",
@@ -362,9 +524,11 @@ def test_set_role_and_a_search_path_of_ones_own_change_nothing(
 def test_a_login_of_two_kinds_may_do_what_both_may(place: Place) -> None:
     both = place.login("client", "worker")
     log = PostgresLog(both)
-    assert log.append([decision(place, EVENT[Paused], UUID(int=1))]).verdicts == ["accepted"]
-    stream = UUID(int=5 << 76 | 8 << 60)
-    assert log.append([decision(place, EVENT[Attempted], stream)]).verdicts == ["accepted"]
+    with Scheduler(both.url, namespace=both.namespace) as scheduler:
+        assert scheduler.pause(place.job).status == "paused"
+        scheduler.resume(place.job)
+    begins, _ = decide_on_occurrence(place.claimed(), [BEGINS])
+    assert log.append([begins]).verdicts == ["accepted"]
     with pytest.raises(StoreUnavailable, match=r"partition\.elected\.1"):
         log.append([decision(place, EVENT[Elected])])
     both.close()

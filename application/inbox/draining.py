@@ -19,7 +19,13 @@ from horolog.application.decision import Decision
 from horolog.application.inbox.carrying_out import as_given, carry_out
 from horolog.application.inbox.given import GivenRegistration, read_given
 from horolog.application.log import AppendsToLog
-from horolog.domain.errors import HorologError, NotAllowed, StoreUnavailable, VersionConflict
+from horolog.domain.errors import (
+    HorologError,
+    NotAllowed,
+    OutOfRange,
+    StoreUnavailable,
+    VersionConflict,
+)
 
 log = logging.getLogger("horolog.inbox")
 
@@ -129,7 +135,7 @@ class Draining:
         taking = self._inbox.taking([row.id for row, _ in births])
         try:
             verdicts = taking.append([decision for _, decision in births]).verdicts
-        except (RowGone, VersionConflict, NotAllowed):
+        except (RowGone, VersionConflict, NotAllowed, OutOfRange):
             return False
         return all(verdict == "accepted" for verdict in verdicts)
 

@@ -93,7 +93,7 @@ class PostgresAlerts:
         return _verdict(self._database.query(self._remove, params))
 
     def rules(self) -> Sequence[AlertRule]:
-        return [_rule(row[0]) for row in self._database.query(self._rules)]
+        return _readable(row[0] for row in self._database.query(self._rules))
 
     def alerts(self) -> Sequence[AlertState]:
         known = alerts_of(self._database)

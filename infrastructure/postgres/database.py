@@ -120,7 +120,7 @@ class Database:
         if not self._free.acquire(timeout=self._timeout_s):
             raise StoreUnavailable(f"no connection was free within {self._timeout_s:g} s")
         try:
-            with self.translated():
+            with self.translated(), _out_of_range():
                 connection = self._idle.take() or self._connect()
                 try:
                     yield connection
@@ -192,10 +192,6 @@ class Database:
             psycopg.errors.InsufficientPrivilege,
         ) as error:
             raise StoreUnavailable(f"Postgres refuses: {_one_line(error)}") from error
-        except (psycopg.DataError, psycopg.errors.CheckViolation) as error:
-            raise OutOfRange(
-                f"Postgres cannot keep or give back a value: {_one_line(error)}"
-            ) from error
 
     def close(self) -> None:
         self._idle.close()
@@ -220,6 +216,17 @@ class Database:
             raise StoreUnavailable(f"Postgres cannot be reached: {_one_line(error)}") from error
         connection.answer_s = self._answer_s
         return connection
+
+
+@contextmanager
+def _out_of_range() -> Generator[None]:
+    """A statement of ours is right: what the server or the driver refuses then is a value."""
+    try:
+        yield
+    except (psycopg.DataError, psycopg.errors.CheckViolation) as error:
+        raise OutOfRange(
+            f"Postgres cannot keep or give back a value: {_one_line(error)}"
+        ) from error
 
 
 def _configure(connection: Connection, answer_s: float) -> int:

@@ -9,8 +9,9 @@
 -- outcome), is about that run alone, and says of it what the row says. A client's events follow on one
 -- of their kind in their stream, and its rows are those of the jobs and runs that they are about.
 
--- A worker's decisions, in the same terms as append: null, or what is wrong with one of them. Rows that
--- have moved on meanwhile are not looked at: append refuses those decisions by their guards.
+-- A worker's decisions (of_worker, by their number) in the same terms as append: null, or what is wrong
+-- with one of them. A row that has moved on meanwhile is not looked at: append refuses that decision by
+-- its guard. Each look-up is by the number of the decision, a primary key or a hash: batches are long.
 CREATE FUNCTION :schema.odd_of_worker(
     guard_of smallint[], guard_id uuid[], guard_version integer[], guard_attempt integer[],
     event_of integer[], event_stream uuid[], event_version integer[], event_topic text[],
@@ -20,84 +21,94 @@ CREATE FUNCTION :schema.odd_of_worker(
     drop_of integer[], drop_id uuid[],
     end_of integer[], end_id uuid[], end_job uuid[], end_partition smallint[],
     end_fire timestamptz[], end_kind text[], end_version integer[], end_attempt integer[],
-    cold jsonb, theirs integer[]
+    cold jsonb, of_worker boolean[]
 ) RETURNS text LANGUAGE sql STABLE AS $$
-    WITH guards AS MATERIALIZED (
-        SELECT g.item::integer, g.kind, g.id, g.version, g.attempt, r.job_id, r.partition,
-               r.fire_time, r.kind AS run_kind, r.failures, r.fires, r.id IS NOT NULL AS there,
-               (SELECT count(*)::integer FROM unnest(event_of) AS e (item) WHERE e.item = g.item)
-                   AS events
-        FROM unnest(guard_of, guard_id, guard_version, guard_attempt) WITH ORDINALITY
-             AS g (kind, id, version, attempt, item)
-        LEFT JOIN :schema.next_runs r ON r.id = g.id AND r.version = g.version
-        WHERE g.item = ANY (theirs)
-    ), said AS (
+    WITH said AS MATERIALIZED (
         SELECT e.*, row_number() OVER (PARTITION BY e.item ORDER BY e.n) AS place
         FROM unnest(event_of, event_stream, event_version, event_topic, event_state)
              WITH ORDINALITY AS e (item, stream, version, topic, state, n)
-        WHERE e.item = ANY (theirs)
+        WHERE of_worker[e.item]
+    ), ends_at AS MATERIALIZED (
+        SELECT s.item, max(s.version) AS version FROM said s GROUP BY s.item
     )
     SELECT odd.what FROM (
-        SELECT s.topic || ' of a run that is not at its hands' AS what
-        FROM said s LEFT JOIN guards g ON g.item = s.item
+        SELECT s.topic || ' of a run that is not in such a state' AS what
+        FROM said s
         WHERE NOT coalesce(
-            s.stream = g.id AND s.version = g.version + s.place
+            s.stream = guard_id[s.item] AND s.version = guard_version[s.item] + s.place
             AND CASE
                 WHEN s.place > 1 THEN s.topic IN
                     ('occurrence.dead_lettered.1', 'occurrence.skipped.1', 'occurrence.stopped.1')
                 WHEN s.topic IN ('occurrence.attempted.1', 'occurrence.dead_lettered.1')
-                    THEN g.kind = 5
-                ELSE g.kind IN (6, 8) AND s.topic <> 'occurrence.skipped.1' END
+                    THEN guard_of[s.item] = 5
+                ELSE guard_of[s.item] IN (6, 8) AND s.topic <> 'occurrence.skipped.1' END
             AND (s.topic NOT IN ('occurrence.attempted.1', 'occurrence.succeeded.1',
                                  'occurrence.failed.1', 'occurrence.snoozed.1', 'occurrence.stopped.1')
-                 OR convert_from(s.state, 'UTF8')::json ->> 'attempt' = g.attempt::text), false)
+                 OR convert_from(s.state, 'UTF8')::json ->> 'attempt' = guard_attempt[s.item]::text),
+            false)
         UNION ALL
         SELECT 'a row that says something else than the run''s'
-        FROM unnest(put_of, put_id, put_look, put_state, put_version, put_fire, put_attempt,
-                    put_failures, put_fires)
-             AS p (item, id, look, state, version, fire, attempt, failures, fires)
-        LEFT JOIN guards g ON g.item = p.item
-        WHERE p.item = ANY (theirs) AND NOT coalesce(
-            p.id = g.id AND p.version = g.version + g.events AND p.attempt = g.attempt
+        FROM (
+            SELECT p.*, (SELECT r FROM :schema.next_runs r
+                         WHERE r.id = p.id AND r.version = guard_version[p.item]) AS now
+            FROM unnest(put_of, put_id, put_look, put_state, put_version, put_fire, put_attempt,
+                        put_failures, put_fires)
+                 AS p (item, id, look, state, version, fire, attempt, failures, fires)
+            WHERE of_worker[p.item]
+        ) p
+        WHERE NOT coalesce(
+            p.id = guard_id[p.item] AND (p.item, p.version) IN (SELECT e.item, e.version FROM ends_at e)
+            AND p.attempt = guard_attempt[p.item]
             AND p.state IN ('running', 'retrying', 'stopping') AND p.look = (p.state <> 'retrying')
-            AND (NOT g.there OR p.fire = g.fire_time AND p.fires = g.fires
-                                AND p.failures BETWEEN g.failures AND g.failures + 1), false)
+            AND ((p.now).id IS NULL
+                 OR p.fire = (p.now).fire_time AND p.fires = (p.now).fires
+                    AND p.failures BETWEEN (p.now).failures AND (p.now).failures + 1), false)
         UNION ALL
         SELECT 'a row of another run'
-        FROM unnest(drop_of, drop_id) AS d (item, id) LEFT JOIN guards g ON g.item = d.item
-        WHERE d.item = ANY (theirs) AND NOT coalesce(d.id = g.id, false)
+        FROM unnest(drop_of, drop_id) AS d (item, id)
+        WHERE of_worker[d.item] AND d.id IS DISTINCT FROM guard_id[d.item]
         UNION ALL
         SELECT 'an end that is not the run''s'
-        FROM unnest(end_of, end_id, end_job, end_partition, end_fire, end_kind, end_version,
-                    end_attempt)
-             AS x (item, id, job, partition, fire, kind, version, attempt)
-        LEFT JOIN guards g ON g.item = x.item
-        WHERE x.item = ANY (theirs) AND NOT coalesce(
-            x.id = g.id AND x.version = g.version + g.events AND x.attempt = g.attempt
-            AND (NOT g.there OR x.job = g.job_id AND x.partition = g.partition
-                                AND x.fire = g.fire_time AND x.kind = g.run_kind), false)
+        FROM (
+            SELECT x.*, (SELECT r FROM :schema.next_runs r
+                         WHERE r.id = x.id AND r.version = guard_version[x.item]) AS now
+            FROM unnest(end_of, end_id, end_job, end_partition, end_fire, end_kind, end_version,
+                        end_attempt)
+                 AS x (item, id, job, partition, fire, kind, version, attempt)
+            WHERE of_worker[x.item]
+        ) x
+        WHERE NOT coalesce(
+            x.id = guard_id[x.item] AND (x.item, x.version) IN (SELECT e.item, e.version FROM ends_at e)
+            AND x.attempt = guard_attempt[x.item]
+            AND ((x.now).id IS NULL
+                 OR x.job = (x.now).job_id AND x.partition = (x.now).partition
+                    AND x.fire = (x.now).fire_time AND x.kind = (x.now).kind), false)
         UNION ALL
         SELECT 'a dead letter of another run'
         FROM jsonb_each(cold) AS c (name, rows)
         CROSS JOIN LATERAL jsonb_array_elements(c.rows) AS n (row)
-        LEFT JOIN guards g ON g.item = (n.row ->> 'of')::integer
-        WHERE (n.row ->> 'of')::integer = ANY (theirs)
-          AND NOT coalesce(c.name = 'dead_letters' AND n.row ->> 'id' = g.id::text, false)
+        WHERE of_worker[(n.row ->> 'of')::integer]
+          AND NOT coalesce(c.name = 'dead_letters'
+                           AND n.row ->> 'id' = guard_id[(n.row ->> 'of')::integer]::text, false)
     ) odd LIMIT 1
 $$;
 
--- The same for a client's decisions. The primary keys of the log's tables and of next_runs.
+-- The same for a client's decisions: all that are not of_worker.
 CREATE FUNCTION :schema.odd_of_client(
     event_of integer[], event_stream uuid[], event_version integer[], event_topic text[],
     event_is_occurrence boolean[],
     put_of integer[], put_id uuid[], put_job uuid[], drop_of integer[], drop_id uuid[],
-    end_of integer[], end_id uuid[], move_of integer[], move_id uuid[], cold jsonb, theirs integer[]
+    end_of integer[], end_id uuid[], move_of integer[], move_id uuid[], cold jsonb,
+    of_worker boolean[]
 ) RETURNS text LANGUAGE sql STABLE AS $$
     WITH said AS MATERIALIZED (
-        SELECT e.*, split_part(e.topic, '.', 1) AS family
-        FROM unnest(event_of, event_stream, event_version, event_topic, event_is_occurrence)
-             AS e (item, stream, version, topic, is_occurrence)
-        WHERE e.item = ANY (theirs)
+        SELECT e.*, lag(e.version) OVER stream = e.version - 1
+                    AND lag(e.family) OVER stream = e.family AS follows
+        FROM (SELECT u.*, split_part(u.topic, '.', 1) AS family
+              FROM unnest(event_of, event_stream, event_version, event_topic, event_is_occurrence)
+                   AS u (item, stream, version, topic, is_occurrence)
+              WHERE NOT of_worker[u.item]) e
+        WINDOW stream AS (PARTITION BY e.stream ORDER BY e.version)
     ), of_rows AS (
         SELECT * FROM unnest(drop_of, drop_id) UNION ALL SELECT * FROM unnest(end_of, end_id)
         UNION ALL SELECT * FROM unnest(move_of, move_id)
@@ -110,10 +121,7 @@ CREATE FUNCTION :schema.odd_of_client(
     SELECT odd.what FROM (
         SELECT s.topic || ' where nothing of its kind goes before' AS what
         FROM said s
-        WHERE NOT (
-            EXISTS (SELECT FROM said b WHERE b.stream = s.stream AND b.version = s.version - 1
-                                         AND b.family = s.family)
-            OR CASE WHEN s.is_occurrence THEN
+        WHERE s.follows IS NOT TRUE AND NOT CASE WHEN s.is_occurrence THEN
                 EXISTS (SELECT FROM :schema.occurrence_events o
                         WHERE o.stream = s.stream AND o.version = greatest(1, s.version - 1))
                 OR s.version = 1 AND EXISTS (SELECT FROM :schema.next_runs r
@@ -124,18 +132,20 @@ CREATE FUNCTION :schema.odd_of_client(
                           AND split_part(j.topic, '.', 1) = s.family)
                 OR s.version = 1 AND (s.family <> 'job' OR s.topic = 'job.registered.1')
                    AND NOT EXISTS (SELECT FROM :schema.partitions p WHERE p.stream = s.stream)
-            END)
+            END
         UNION ALL
         SELECT 'a row of another job'
         FROM unnest(put_of, put_id, put_job) AS p (item, id, job)
-        WHERE p.item = ANY (theirs)
-          AND (NOT EXISTS (SELECT FROM said s WHERE s.item = p.item AND s.stream IN (p.id, p.job))
-               OR EXISTS (SELECT FROM :schema.next_runs r WHERE r.id = p.id AND r.job_id <> p.job))
+        WHERE NOT of_worker[p.item] AND NOT coalesce(
+            ((p.item, p.id) IN (SELECT s.item, s.stream FROM said s)
+             OR (p.item, p.job) IN (SELECT s.item, s.stream FROM said s))
+            AND p.job = coalesce((SELECT r.job_id FROM :schema.next_runs r WHERE r.id = p.id), p.job),
+            false)
         UNION ALL
         SELECT 'a row that its events are not about'
         FROM of_rows r (item, id)
-        WHERE r.item = ANY (theirs)
-          AND NOT EXISTS (SELECT FROM said s WHERE s.item = r.item AND s.stream = r.id)
+        WHERE NOT of_worker[r.item]
+          AND NOT coalesce((r.item, r.id) IN (SELECT s.item, s.stream FROM said s), false)
     ) odd LIMIT 1
 $$;
 
@@ -155,8 +165,8 @@ CREATE FUNCTION :schema.check_writer(
 ) RETURNS void LANGUAGE plpgsql STABLE AS $$
 DECLARE
     kinds text[];
-    of_workers integer[];
-    of_clients integer[];
+    of_workers_alone text[];
+    of_worker boolean[];
     odd text;
 BEGIN
     IF has_table_privilege(session_user, format('%I.job_events', :literal), 'INSERT') THEN
@@ -182,7 +192,7 @@ BEGIN
                   SELECT (n.row ->> 'of')::integer
                   FROM jsonb_each(cold) AS c (name, rows)
                   CROSS JOIN LATERAL jsonb_array_elements(c.rows) AS n (row)) AS r (item)
-            WHERE r.item IS NULL OR r.item <> ALL (event_of)
+            WHERE NOT EXISTS (SELECT FROM unnest(event_of) AS e (item) WHERE e.item = r.item)
             LIMIT 1);
         IF odd IS NULL AND (put_state && '{claimed}' OR cold ? 'leaders' OR cold ? 'lanes') THEN
             odd := 'what a scanner decides';
@@ -195,26 +205,26 @@ BEGIN
             odd := 'what a worker decides';
         END IF;
         IF odd IS NULL THEN
-            SELECT coalesce(array_agg(i.item) FILTER (WHERE i.of_worker), '{}'),
-                   coalesce(array_agg(i.item) FILTER (WHERE NOT i.of_worker), '{}')
-            INTO of_workers, of_clients
-            FROM (SELECT e.item, NOT 'client' = ANY (kinds) OR bool_or(NOT EXISTS (
-                             SELECT FROM :schema.may_append m
-                             WHERE m.topic = e.topic AND m.kind = 'client')) AS of_worker
-                  FROM unnest(event_of, event_topic) AS e (item, topic) GROUP BY e.item) i;
-            IF of_workers <> '{}' THEN
-                odd := :schema.odd_of_worker(
-                    guard_of, guard_id, guard_version, guard_attempt, event_of, event_stream,
-                    event_version, event_topic, event_state, put_of, put_id, put_look, put_state,
-                    put_version, put_fire, put_attempt, put_failures, put_fires, drop_of, drop_id,
-                    end_of, end_id, end_job, end_partition, end_fire, end_kind, end_version,
-                    end_attempt, cold, of_workers);
-            END IF;
-            IF odd IS NULL AND of_clients <> '{}' THEN
+            of_workers_alone := ARRAY(SELECT m.topic FROM :schema.may_append m EXCEPT
+                                      SELECT m.topic FROM :schema.may_append m WHERE m.kind = 'client');
+            of_worker := ARRAY(
+                SELECT NOT 'client' = ANY (kinds) OR coalesce(i.of_worker, false)
+                FROM generate_series(1, cardinality(guard_of)) AS n (item)
+                LEFT JOIN (SELECT e.item, bool_or(e.topic = ANY (of_workers_alone)) AS of_worker
+                           FROM unnest(event_of, event_topic) AS e (item, topic) GROUP BY e.item) i
+                  ON i.item = n.item
+                ORDER BY n.item);
+            odd := :schema.odd_of_worker(
+                guard_of, guard_id, guard_version, guard_attempt, event_of, event_stream,
+                event_version, event_topic, event_state, put_of, put_id, put_look, put_state,
+                put_version, put_fire, put_attempt, put_failures, put_fires, drop_of, drop_id,
+                end_of, end_id, end_job, end_partition, end_fire, end_kind, end_version, end_attempt,
+                cold, of_worker);
+            IF odd IS NULL AND 'client' = ANY (kinds) THEN
                 odd := :schema.odd_of_client(
                     event_of, event_stream, event_version, event_topic, event_is_occurrence,
                     put_of, put_id, put_job, drop_of, drop_id, end_of, end_id, move_of, move_id,
-                    cold, of_clients);
+                    cold, of_worker);
             END IF;
         END IF;
     END IF;

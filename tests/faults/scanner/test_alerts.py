@@ -107,6 +107,19 @@ async def test_depth_is_told_once_by_two_scanners_repeated_and_resolved(
     assert 1 not in {one.invariant for one in verify(PostgresLogScan(stage.database)).violations}
 
 
+async def test_a_rule_that_cannot_be_read_silences_no_other(stage: Any, told: Told) -> None:
+    bury(stage, 1, "team")
+    stage.ask(
+        "INSERT INTO :schema.alert_rules (owner, dead_letters, deadlines, rule, changed_by)"
+        """ VALUES ('eve', 1, true, '{"no": ["such", "rule"]}', 'eve')"""
+    )
+    with Scheduler(stage.database_url, namespace=stage.namespace) as scheduler:
+        scheduler.set_alert("team", dead_letters=1, command=told.command)
+        async with stage.scanner(**FAST):
+            await stage.until(lambda: "raised" in told.states("dead_letter_depth"))
+        assert [one.owner for one in scheduler.alert_rules()] == ["team"]
+
+
 async def test_age_and_deadlines_are_told_while_no_worker_lives(stage: Any, told: Told) -> None:
     bury(stage, 1, None)
     stage.register(1, in_s=0.0, owner="late", start_within=0.2)

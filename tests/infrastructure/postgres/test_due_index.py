@@ -228,3 +228,12 @@ async def test_a_listener_whose_connection_was_cut_begins_anew_and_says_so(
 def test_lines_that_cannot_be_read_say_nothing() -> None:
     assert list(read_news("")) == []
     assert list(read_news("1 2\nx y z\n3 4 not-a-uuid\n5 6 *")) == [Reread(5, 6)]
+
+
+def test_numbers_that_are_none_and_names_without_end_say_nothing_either() -> None:
+    run = UUID(int=1)
+    lines = [
+        f"0 {10**30} {run}", f"0 -{10**30} *", f"{10**9} 5 *", "-1 5 *", f"inbox {10**9}",
+        "inbox -1", "lane " + "[" * 7_000, "lane {", "7 8 *",
+    ]  # fmt: skip
+    assert list(read_news("\n".join(lines))) == [Reread(7, 8)]

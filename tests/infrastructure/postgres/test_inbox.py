@@ -112,23 +112,24 @@ def test_a_row_that_cannot_be_carried_out_is_set_aside_and_stops_no_other(
 ) -> None:
     (before,) = give(scheduler, 1)
     unreadable: list[object] = [{"command": "explode"}, {"command": "pause"}, [], "x"]
-    for document in unreadable:
+    # Postgres takes for JSON what Python cannot read.
+    for document in [*map(json.dumps, unreadable), "[" * 3_000 + "]" * 3_000]:
         database.query(
             database.sql(
                 "INSERT INTO :schema.inbox (partition, job_id, birth, document)"
                 " VALUES (0, gen_random_uuid(), false, %s)"
             ),
-            (json.dumps(document),),
+            (document,),
         )
     (after,) = give(scheduler, 1)
-    assert drains(database).drain(ALL) == 6
+    assert drains(database).drain(ALL) == 7
     assert scheduler.job(before.id).status == scheduler.job(after.id).status == "active"
-    assert count(database, ":schema.inbox WHERE refused_at IS NOT NULL AND error <> ''") == 4
+    assert count(database, ":schema.inbox WHERE refused_at IS NOT NULL AND error <> ''") == 5
     assert drains(database).drain(ALL) == 0
     counted = database.query(
         database.sql("SELECT value FROM :schema.counters WHERE name = 'inbox_refused'")
     )
-    assert counted == [(4,)]
+    assert counted == [(5,)]
 
 
 def test_registrations_are_appended_together(

@@ -238,8 +238,10 @@ def _check_scheme(setting: str, url: str, schemes: tuple[str, ...], example: str
         if "," not in parts.netloc:  # libpq takes several hosts with commas between them
             _ = parts.port  # raises where it is no number
     except ValueError as error:
+        why = str(error).partition("'")[0].strip()  # what it quotes may be a part of a password
         raise InvalidSetting(
-            f"{setting}={without_password(url)!r} cannot be read ({error}): it looks like {example}"
+            f"{setting}={without_password(url)!r} cannot be read ({why}): it looks like {example},"
+            " with % # / ? @ of a password written as %25 %23 %2F %3F %40"
         ) from None
     if parts.scheme not in schemes:
         raise InvalidSetting(
@@ -249,9 +251,13 @@ def _check_scheme(setting: str, url: str, schemes: tuple[str, ...], example: str
 
 
 def without_password(url: str) -> str:
-    """The URL as it may be shown: what stands between ``:`` and ``@`` is hidden."""
-    shown = re.sub(r"(//[^/@:]*):.*@", r"\1:***@", url)
-    return re.sub(r"(?i)(password=)[^&\s]+", r"\1***", shown)
+    """The URL as it may be shown: what stands between ``:`` and ``@`` is hidden, and all before
+    ``@`` where that may be a token, or where a part of it is missing."""
+    shown = re.sub(r"(//[^/@:]*):.*@", r"\1:***@", url, flags=re.DOTALL)
+    if shown == url and not url.startswith(tuple(f"{name}://" for name in _POSTGRES_SCHEMES)):
+        shown = re.sub(r"^(\w+://)?.*@", r"\1***@", url, flags=re.DOTALL)
+    quoted = r"'(?:[^'\\]|\\.)*'?"
+    return re.sub(rf"(?i)(password\s*=\s*)(?:{quoted}|[^&\s]+)", r"\1***", shown)
 
 
 def _shown(url: str | None) -> str:

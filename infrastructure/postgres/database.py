@@ -86,11 +86,15 @@ class Database:
         self._answer_s = answer_s
         try:
             kwargs: dict[str, Any] = dict(conninfo_to_dict(url))
-        except psycopg.ProgrammingError as error:
+        except (psycopg.ProgrammingError, UnicodeDecodeError) as error:
+            said = _one_line(error) if isinstance(error, psycopg.Error) else "it is not UTF-8"
+            why = said.partition('"')[0].rstrip(": ")
+            # Not even as its cause: what libpq quotes may be a part of the password.
             raise InvalidSetting(
-                f"the database URL cannot be read ({_one_line(error)}):"
-                " it looks like postgresql://user@host:5432/database"
-            ) from error
+                f"the database URL cannot be read ({why}): it looks like"
+                " postgresql://user@host:5432/database, with % # / ? @ of a password written as"
+                " %25 %23 %2F %3F %40"
+            ) from None
         kwargs.setdefault("application_name", f"horolog/{namespace}")
         kwargs.setdefault("connect_timeout", max(2, round(connect_timeout_s)))
         kwargs.setdefault("keepalives_idle", 10)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from horolog import InvalidSetting, QueueUnavailable, Scheduler, Settings, StoreUnavailable
+from horolog.infrastructure.postgres.database import Database
 
 if TYPE_CHECKING:
     from horolog.infrastructure.embedded import EmbeddedServers
@@ -86,3 +87,27 @@ def test_where_no_server_runs_it_is_said_what_to_do(tmp_path: Path) -> None:
         read.nats_url()
     with pytest.raises(StoreUnavailable, match="run `horolog dev`"), Scheduler(settings=read):
         pass
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "app:5ecret@host/db", "5ecret@host", "postgresql://app:5ecret#x@host/db",
+        "postgresql://app:5%ecret@host/db", "postgresql://app:x/5ecret@host/db",
+        "postgresql://app:[5ecret@host/db", "postgresql://app:x?5ecret@host/db",
+        "host=h password='5ecret' 5ecret", "postgresql://h/d?password=5ecret&5ecret",
+        "host=h password='x 5ecret", "host=h password=x 5ecret",
+    ],
+)  # fmt: skip
+def test_no_part_of_a_password_is_told_where_the_database_url_is_wrong(url: str) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        Database(Settings.read(database_url=url, environment={}).database_url(), "horolog")
+    assert "5ecret" not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize("url", ["http://5ecret@host", "nats://5ecret@[::1", "app:5ecret@host"])
+def test_no_token_is_told_where_the_url_of_nats_is_wrong(url: str) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        Settings.read(nats_url=url, environment={})
+    assert "5ecret" not in str(refused.value)

@@ -7,7 +7,6 @@ does not add to it: counts stop at ``COUNT_LIMIT``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 COUNT_LIMIT = 100_000
 """A count that reaches this means: this many, or more."""
@@ -153,12 +152,6 @@ class QueueHealth:
     queues: list[QueueDepth] = field(default_factory=list[QueueDepth])
 
 
-class ReadsStoreHealth(Protocol):
-    def store_health(self) -> StoreHealth:
-        """Errors: ``StoreUnavailable``, ``SchemaMissing``, ``SchemaTooNew``."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class PartitionPlace:
     """A partition and who leads it: ``instance`` is ``None`` where no lease runs. ``token`` is the
@@ -171,15 +164,3 @@ class PartitionPlace:
     lease_s: float | None
     published: int
     fires: int
-
-
-class MapsPartitions(Protocol):
-    def partition_map(self) -> list[PartitionPlace]:
-        """All partitions by number. Errors: ``StoreUnavailable``, ``SchemaMissing``."""
-        ...
-
-
-class ReadsQueueHealth(Protocol):
-    async def queue_health(self) -> QueueHealth:
-        """Errors: ``QueueUnavailable``."""
-        ...

@@ -10,7 +10,7 @@ from horolog.infrastructure.nats.permissions import inbox
 
 
 class NatsHealth:
-    """As :class:`horolog.application.health.ReadsQueueHealth` promises; connects for each look."""
+    """Looks at the ready queue; connects for each look."""
 
     def __init__(self, url: str, namespace: str) -> None:
         self._url = url
@@ -18,6 +18,7 @@ class NatsHealth:
         self._inbox = inbox(namespace, "auditor")
 
     async def queue_health(self) -> QueueHealth:
+        """Errors: ``QueueUnavailable``."""
         client, jetstream = await connect(self._url, name="horolog doctor", inbox=self._inbox)
         try:
             with translated(f"looking at stream {self._stream}"):

@@ -148,12 +148,13 @@ _COUNTERS = "SELECT name, value FROM :schema.counters ORDER BY name LIMIT 1000"
 
 
 class PostgresHealth:
-    """As :class:`horolog.application.health.ReadsStoreHealth` promises."""
+    """Looks at the store in a bounded number of bounded reads."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def store_health(self) -> StoreHealth:
+        """Errors: ``StoreUnavailable``, ``SchemaMissing``, ``SchemaTooNew``."""
         check_schema(self._database)
         server, offset_s, round_trip_s = self._clock()
         (late, lateness_s) = self._one(_LATE)

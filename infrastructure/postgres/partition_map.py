@@ -23,12 +23,13 @@ _MAP = """
 
 
 class PostgresPartitionMap:
-    """As :class:`horolog.application.health.MapsPartitions` promises."""
+    """Looks at all partitions of a namespace in one bounded read."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._text = database.sql(_MAP)
 
     def partition_map(self) -> list[PartitionPlace]:
+        """All partitions by number. Errors: ``StoreUnavailable``, ``SchemaMissing``."""
         rows = self._database.query(self._text, {"most": MOST_COUNTED})
         return [PartitionPlace(*row) for row in rows]

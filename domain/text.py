@@ -22,6 +22,8 @@ def is_storable(text: object) -> bool:
     """Whether it is a text that Postgres can hold unchanged."""
     if not isinstance(text, str) or "\x00" in text:
         return False
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -10,10 +10,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from horolog.domain.errors import InvalidSchedule
-from horolog.domain.schedule.refusal import refusals_named
+from horolog.domain.schedule.refusal import refused
 
 Roll = Literal["drop", "next", "previous"]
 """What becomes of a fire time on a holiday: none, or the same time on the next or previous day off
@@ -47,7 +47,7 @@ class HolidayCalendar(BaseModel):
         dates: Iterable[date | str] = (),
         weekdays_off: Iterable[Weekday] = (),
     ):
-        with refusals_named(type(self).__name__):
+        try:
             BaseModel.__init__(
                 self,
                 name=name,
@@ -55,6 +55,8 @@ class HolidayCalendar(BaseModel):
                 dates=tuple(islice(dates, MOST_DATES + 1)),
                 weekdays_off=tuple(islice(weekdays_off, 15)),
             )
+        except ValidationError as error:
+            raise refused(type(self).__name__, error) from None
 
     @field_validator("dates")
     @classmethod

@@ -1,20 +1,13 @@
 """What pydantic refuses, said in our words and as our error."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from pydantic import ValidationError
 
 from horolog.domain.errors import InvalidSchedule
 
 
-@contextmanager
-def refusals_named(kind: str) -> Generator[None]:
-    """Turns a ``ValidationError`` into ``InvalidSchedule``: kind, field, reason and value."""
-    try:
-        yield
-    except ValidationError as error:
-        raise InvalidSchedule(_first_refusal(kind, error)) from None
+def refused(kind: str, error: ValidationError) -> InvalidSchedule:
+    """The refusal as ``InvalidSchedule``: kind, field, reason and value."""
+    return InvalidSchedule(_first_refusal(kind, error))
 
 
 def _first_refusal(kind: str, error: ValidationError) -> str:

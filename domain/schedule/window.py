@@ -19,6 +19,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    ValidationError,
     field_validator,
     model_serializer,
 )
@@ -28,7 +29,7 @@ from horolog.domain.schedule.exclusion import TICK, Exclusion, Omissions, read_e
 from horolog.domain.schedule.fire_time import CALENDAR_BEGIN, CALENDAR_END, FireTime
 from horolog.domain.schedule.holidays import HolidayCalendar, Roll
 from horolog.domain.schedule.omission import Omission
-from horolog.domain.schedule.refusal import refusals_named
+from horolog.domain.schedule.refusal import refused
 from horolog.domain.schedule.roll import RollingFires
 from horolog.domain.schedule.zone_data import zone
 
@@ -70,8 +71,10 @@ class WindowedSchedule(BaseModel):
 
     def _validated(self, **fields: object) -> None:
         """Validates the fields as the base class does; refusals become ``InvalidSchedule``."""
-        with refusals_named(type(self).__name__):
+        try:
             BaseModel.__init__(self, **fields)
+        except ValidationError as error:
+            raise refused(type(self).__name__, error) from None
         self._settle("start", self._as_instant("start", self.start))
         self._settle("end", self._as_instant("end", self.end))
         if self.start is not None and self.end is not None and self.end < self.start:

@@ -48,6 +48,15 @@ _GUARDS: dict[tuple[GuardKind, Phase | None], int] = {
 }
 
 
+# What most appends have none of, packed once.
+_NO_DROPS: list[PackedArray] = [Ints(()), Uuids(())]
+_NO_JOB_MOVES: list[PackedArray] = [Ints(()), Uuids(()), Ints(()), Texts(()), Ints(())]
+_NO_EXECUTIONS: list[PackedArray] = [
+    *(Ints(()), Uuids(()), Uuids(()), SmallInts(()), Instants(())),
+    *(Texts(()), Texts(()), Ints(()), Ints(()), Ints(())),
+]
+
+
 class EventRow(NamedTuple):
     """An event as it is stored; ``of`` is the number of its decision."""
 
@@ -145,11 +154,13 @@ def _packed_next_runs(decisions: Sequence[Decision]) -> list[PackedArray]:
 
 def _packed_drops(decisions: Sequence[Decision]) -> list[PackedArray]:
     of, ids = _numbered(decisions, "dropped")
-    return [Ints(of), Uuids(ids)]
+    return [Ints(of), Uuids(ids)] if ids else _NO_DROPS
 
 
 def _packed_executions(decisions: Sequence[Decision]) -> list[PackedArray]:
     of, rows = _numbered(decisions, "executions")
+    if not rows:
+        return _NO_EXECUTIONS
     return [
         Ints(of),
         Uuids([row.id for row in rows]),
@@ -166,6 +177,8 @@ def _packed_executions(decisions: Sequence[Decision]) -> list[PackedArray]:
 
 def _packed_job_moves(decisions: Sequence[Decision]) -> list[PackedArray]:
     of, rows = _numbered(decisions, "job_moves")
+    if not rows:
+        return _NO_JOB_MOVES
     return [
         Ints(of),
         Uuids([row.id for row in rows]),

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from time import process_time
 
 from rich.console import Console
 from rich.table import Table
@@ -92,13 +93,22 @@ class Bench:
             lambda: registration.one_by_one_per_second(scheduler(), jobs // 20),
             lambda: registration.raw_rows_per_second(url, jobs // 20, 1),
         )
+        cpu_us: list[float] = []
+
+        def register_many() -> float:
+            began = process_time()
+            per_second = registration.many_per_second(scheduler(), jobs)
+            cpu_us.append((process_time() - began) / jobs * 1e6)
+            return per_second
+
         many, raw_many = self.in_turn(
-            lambda: registration.many_per_second(scheduler(), jobs),
+            register_many,
             lambda: registration.raw_rows_per_second(url, jobs, 1_000),
         )
         return [
             Row("registration, one at a time / single-row commits", "jobs/s", one, raw_one, 0.5),
             Row("register_many / raw unnest of the rows", "jobs/s", many, raw_many, 0.5),
+            Row("CPU of the client, register_many", "µs/job", median(cpu_us)),
         ]
 
     def whole(self, runs: list[whole_path.WholePath], occurrences: int, workers: int) -> float:

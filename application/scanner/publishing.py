@@ -180,7 +180,13 @@ class Publishing:
             log.warning("the ready queue did not take a message (%s): it is sent again", silent)
         self._silent = bool(silent)
         if doubtful:
-            held = await self._queue.holds([place for _, place in doubtful])
+            try:
+                held = await self._queue.holds([place for _, place in doubtful])
+            except BaseException:
+                # What nobody could say of is asked again: in no hands it would count as on its way
+                # for ever, and never be looked for.
+                self._outbox.put_back([message for message, _ in doubtful] + unconfirmed)
+                raise
             for (message, place), there in zip(doubtful, held, strict=True):
                 if there:
                     self._stored(message, place)

@@ -247,11 +247,13 @@ class Scanner:
 
     async def _publish(self) -> float:
         held_back = self._outbox.room == 0
-        pause = await self._publishing.step()
-        if held_back and self._outbox.room:
-            self._wake("claim", "claim_full")
-        if self._republishing.pending:
-            self._wake("republish")
+        try:
+            pause = await self._publishing.step()
+        finally:  # also what a step had found before it failed
+            if held_back and self._outbox.room:
+                self._wake("claim", "claim_full")
+            if self._republishing.pending:
+                self._wake("republish")
         return NEVER_S if pause is None else pause
 
     async def _republish(self) -> float:
@@ -261,9 +263,10 @@ class Scanner:
         return NEVER_S if pause is None else pause
 
     async def _look(self) -> float:
-        pause = await self._looking.step()
-        self._pass_on()
-        return pause
+        try:
+            return await self._looking.step()
+        finally:
+            self._pass_on()
 
     def _pass_on(self) -> None:
         """What was found to be missing in the queue goes there."""
@@ -339,7 +342,9 @@ class Scanner:
         deadline = self._clock.monotonic() + self._settings.drain_s
         try:
             while len(self._outbox) and self._clock.monotonic() < deadline:
-                pause_s = await self._publishing.step() or 0.0
+                pause_s = await self._publishing.step()
+                if pause_s is None:
+                    break  # whatever the outbox counts, there is nothing in it to wait for
                 await asyncio.sleep(min(pause_s, self._settings.max_backoff_s))
         except QueueUnavailable as error:
             self._note(error)

@@ -1,6 +1,8 @@
 """What a run is judged by: invariants of the log, rebuilt projections, the model, the witness."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.model.check import check
@@ -30,11 +32,23 @@ def judge(world: "World") -> Judgement:
     problems += projections(world)
     problems += world.keeping.problems()
     problems += world.view.problems(world.keeping.history(), world.now(), world.plan.tempo)
+    if world.rested_at is None:
+        # The model asks what became of everything: there is no saying before all is at rest.
+        problems.append("the world never came to rest, so the model was not asked")
+        return Judgement(problems, report)
     try:
         problems += check(world)
     except (KeyError, AssertionError, StopIteration, IndexError) as error:
-        problems.append(f"the model cannot read the log: {type(error).__name__}: {error}")
+        problems.append(f"the model cannot read the log: {told(error)}")
     return Judgement(problems, report)
+
+
+def told(error: Exception) -> str:
+    """An error by its class, what it says, and the line that raised it: an assertion says nothing,
+    and a missing key only itself."""
+    last = extract_tb(error.__traceback__)[-1]
+    place = f"{Path(last.filename).name}:{last.lineno}, {last.line}"
+    return f"{type(error).__name__}: {error} ({place})"
 
 
 class _Nothing:

@@ -113,17 +113,27 @@ def give(
     ``context`` is the server's: questions are answered there.
     """
     mine: list[Entry] = []
+    try:
+        given = _given(inbox, context, link, giving, mine)
+        link(lambda: inbox.end(mine, commit=commit))
+    except BaseException:
+        # Also where the commit itself never arrived: the server takes back what is open when its
+        # connection ends. One whose answer alone was lost is not open any more.
+        inbox.end([entry for entry in mine if entry.fate == "open"], commit=False)
+        raise
+    return given
+
+
+def _given(
+    inbox: Inbox, context: Context, link: BlockingWire, giving: Giving, mine: list[Entry]
+) -> Any:
     question = next(giving)
     try:
         while True:
             ask = partial(inbox.answer, context, mine, question.function, question.argument)
             question = giving.send(link(ask))
     except StopIteration as end:
-        link(lambda: inbox.end(mine, commit=commit))
         return end.value
-    except BaseException:
-        inbox.end([entry for entry in mine if entry.fate == "open"], commit=False)
-        raise
 
 
 class _Taking:

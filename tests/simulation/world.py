@@ -211,6 +211,15 @@ class World:
             self.loop.run_until(self.loop.now + 20.0 * self.plan.tempo)
         # The last words, acknowledgements and heartbeats.
         self.loop.run_until(self.loop.now + 30.0 * self.plan.tempo)
+        self._nothing_is_on_its_way()
+
+    def _nothing_is_on_its_way(self) -> None:
+        """What a scanner counts as on its way to the queue, it never looks for there."""
+        for machine in self._machines.values():
+            if machine.alive and isinstance(machine, ScannerMachine) and machine.scanner:
+                count = len(machine.scanner.parts.outbox)
+                if count:
+                    self.problem(f"{machine.name} has {count} runs on their way for ever")
 
     def _unfinished(self) -> bool:
         return any(row.run.kind != "job" for row in self.log.tables.next_runs.values())

@@ -45,6 +45,7 @@ class Queue:
         self.ids: list[str] = []
         self.answer: Callable[[Message], Receipt | None] = lambda message: None
         self.away = False
+        self.cannot_say = False
 
     async def publish(self, messages: Sequence[Message]) -> list[Receipt]:
         if self.away:
@@ -59,6 +60,8 @@ class Queue:
         return Receipt("stored", Place("life", seq, message.message_id))
 
     async def holds(self, places: Sequence[Place]) -> list[bool]:
+        if self.cannot_say:
+            raise QueueUnavailable("away")
         return [
             place.seq in self.stored and self.stored[place.seq].message_id == place.message_id
             for place in places
@@ -248,6 +251,34 @@ async def test_a_duplicate_that_the_queue_does_not_hold_goes_out_under_another_i
     assert world.queue.runs() == [identity]
     assert world.queue.ids != [own_id]
     assert world.signals.counts["false_duplicate"] == 1
+
+
+async def test_a_message_of_which_the_queue_cannot_say_whether_it_holds_it_is_asked_again() -> None:
+    world = World()
+    doubtful, unconfirmed, stored = world.claim(3)
+    ids = {f"{identity}:1": identity for identity in (doubtful, unconfirmed, stored)}
+
+    def answer(message: Message) -> Receipt | None:
+        if ids.get(message.message_id) == doubtful:
+            return Receipt("duplicate", Place("life", 77, message.message_id))
+        return Receipt("unknown") if ids.get(message.message_id) == unconfirmed else None
+
+    world.queue.answer = answer
+    world.queue.cannot_say = True
+    for _ in range(2):
+        with pytest.raises(QueueUnavailable):
+            await world.publishing.step()
+    assert world.queue.runs() == [stored]
+    assert len(world.outbox) == 2
+    assert world.progress.take_marks() == {}, "a successor publishes what nobody knows of"
+    world.queue.cannot_say = False
+    world.queue.answer = lambda m: answer(m) if ids.get(m.message_id) == doubtful else None
+    await world.publish()
+    assert world.queue.runs() == [stored, unconfirmed, doubtful], "none is lost, none is doubled"
+    assert len(world.outbox) == 0
+    assert world.outbox.unpublished("default") == 0
+    assert world.outbox.room == world.settings.max_unpublished
+    assert world.progress.take_marks() == {0: 3}
 
 
 async def test_a_full_queue_is_tried_with_one_message_at_growing_pauses() -> None:

@@ -7,7 +7,9 @@ from tests.simulation.mutants.mutant import Mutants, gives, method
 
 from horolog.application.scanner.claiming import Claiming
 from horolog.application.scanner.looking import Looking
+from horolog.application.scanner.outbox import Outbox
 from horolog.application.scanner.progress import Progress
+from horolog.application.scanner.publishing import Publishing
 from horolog.application.scanner.republishing import Republishing
 from horolog.application.scanner.sweep import Sweep
 
@@ -84,3 +86,17 @@ def _(stack: ExitStack) -> None:
 def _(stack: ExitStack) -> None:
     method(stack, Claiming, "_conflict", gives(None))
     method(stack, Sweep, "_start_pass", gives(None))
+
+
+@PUBLISHING.mutant(
+    "a message of which the queue cannot say whether it holds it is let go", "the queue"
+)
+def _(stack: ExitStack) -> None:
+    settle = Publishing._settle  # pyright: ignore[reportPrivateUsage]
+
+    async def letting_go(self: Any, messages: Any, receipts: Any) -> Any:
+        with ExitStack() as meanwhile:
+            method(meanwhile, Outbox, "put_back", gives(None))
+            return await settle(self, messages, receipts)
+
+    method(stack, Publishing, "_settle", letting_go)

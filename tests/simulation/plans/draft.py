@@ -57,10 +57,14 @@ class Draft:
         self.actions: list[Action] = []
 
     def do(self, at: float, kind: str, target: str = "", **values: Any) -> None:
-        """Plans an action; ``at`` and ``seconds`` are units."""
+        """Plans an action; ``at`` and ``seconds`` are units.
+
+        None comes after the plan's end. Whoever resumed a job when all jobs had been paused, to let
+        the world come to its rest, would have it run beyond the last look that is taken.
+        """
         if "seconds" in values:
             values["seconds"] *= self.tempo
-        self.actions.append(Action(at * self.tempo, kind, target, **values))
+        self.actions.append(Action(min(at, self.units) * self.tempo, kind, target, **values))
 
     def moment(self) -> float:
         """A time of the plan, in units: more often than not one at which something is due."""

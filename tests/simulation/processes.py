@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -27,6 +27,7 @@ from horolog.application.inbox.draining import Draining
 from horolog.application.log import Appended, Verdict
 from horolog.application.scanner.assembly import Adapters, assemble
 from horolog.application.scanner.scanner import Scanner
+from horolog.application.worker.heartbeats import Extended
 from horolog.application.worker.held import Word
 from horolog.application.worker.transactions import CommitUnknown
 from horolog.application.worker.worker import WorkerLoop, WorkerPorts
@@ -185,7 +186,7 @@ class WorkerMachine(Machine):
                 ready=ready,
                 log=WiredLog(world.log, logged, news_horizon_s=world.plan.news_horizon_s),
                 occurrences=Occurrences(world, self.wire("log", "reads")),
-                leases=SimulatedAttemptLeases(world.log, heart),
+                leases=Leases(self, heart),
                 presence=SimulatedPresence(heart),
                 transactions=Transactions(self),
                 results=SimulatedResults(world.log),
@@ -223,6 +224,20 @@ class Source(SimulatedReadySource):
             return
         for _ in range(2 if wire.befalls("words_doubled") else 1):
             world.after(wire.delay_s(), super().say, delivery, word)
+
+
+class Leases(SimulatedAttemptLeases):
+    """What a worker hears of its attempts, the witness hears too."""
+
+    def __init__(self, machine: Machine, link: BlockingWire) -> None:
+        super().__init__(machine.world.log, link)
+        self._machine = machine
+
+    def extend(self, attempts: Sequence[tuple[UUID, int]], lease_s: float) -> Extended:
+        asked = list(attempts)
+        answer = super().extend(asked, lease_s)
+        self._machine.world.witness.told(self._machine, asked, answer.held)
+        return answer
 
 
 class Occurrences:

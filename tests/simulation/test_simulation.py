@@ -33,6 +33,11 @@ def test_they_are_a_thousand_hours() -> None:
     assert sum(plan_of(seed).length_s for seeds in SEEDS for seed in seeds) >= 3_600 * 1_000
 
 
+def test_no_plan_acts_after_its_end() -> None:
+    for plan in map(plan_of, range(100)):
+        assert all(action.at <= plan.length_s for action in plan.actions), plan.seed
+
+
 def test_a_seed_gives_the_same_log_in_any_process() -> None:
     program = "from tests.simulation.run import run\n"
     program += "from tests.simulation.plans.seeds import plan_of\n"

@@ -8,6 +8,7 @@ nothing may be published that it does not call claimed.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -53,6 +54,8 @@ class Witness:
         """When the first message of a claim reached the stream."""
         self._of: dict[UUID, list[Execution]] = {}
         self._confirmed: dict[tuple[UUID, int], dict[str, int]] = {}
+        self._told: set[tuple[int, UUID, int]] = set()
+        """Of which attempts a process's heartbeat has heard that they are not its own any more."""
 
     # Handlers.
 
@@ -89,11 +92,16 @@ class Witness:
     def _check_begins(
         self, process: "Process", seen: Execution, history: Sequence[tuple[str, dict[str, Any]]]
     ) -> None:
-        """What begins is not given up already; unless its worker cannot know, whose clock stood."""
+        """What begins is not given up already; unless its worker cannot know: its clock stood, or
+        the log's went ahead."""
         ended = any(
             topic in _ENDS and state.get("attempt") == seen.attempt for topic, state in history
         )
-        if ended and not getattr(process, "stood_s", 0.0):
+        if (id(process), seen.occurrence, seen.attempt) in self._told:
+            self._problem("an attempt began of which its worker was told that it is gone", seen)
+            return
+        cannot_know = getattr(process, "stood_s", 0.0) or self._ended_by_a_step(seen)
+        if ended and not cannot_know:
             self._problem("an attempt began after the log had given it up", seen)
         for other in self._of[seen.occurrence]:
             if (
@@ -105,6 +113,32 @@ class Witness:
                 )
             ):
                 self._problem(f"attempt {other.attempt} still ran, and was not given up", seen)
+
+    def _ended_by_a_step(self, seen: Execution) -> bool:
+        """Whether its lease was over by the log's clock alone, which was set forward meanwhile.
+
+        Leases end by that clock. A worker measures how long it has had one by its own, and hears of
+        the step with its next heartbeat; it may begin until then, as if it had begun just before
+        the step, and its outcome is refused; whoever was told may not. By the time that has really
+        passed the lease must run.
+        """
+        of_it = {
+            topic: (at, state)
+            for topic, state, at in self._recorded(seen.occurrence)
+            if state.get("attempt") == seen.attempt
+        }
+        lost, attempted = of_it.get("occurrence.lost.1"), of_it.get("occurrence.attempted.1")
+        if lost is None or attempted is None:
+            return False
+        lease_s = attempted[1]["lease"]
+        passed_s = self._world.loop.now - self._world.seconds_at(attempted[0])
+        return passed_s < lease_s <= (lost[0] - attempted[0]).total_seconds()
+
+    def told(
+        self, process: "Process", asked: Sequence[tuple[UUID, int]], held: frozenset[UUID]
+    ) -> None:
+        """The answer to a heartbeat, which the process has."""
+        self._told.update((id(process), *one) for one in asked if one[0] not in held)
 
     def end(self, seen: Execution, outcome: str, result: Any = None) -> None:
         seen.ended, seen.outcome, seen.result = self._world.loop.now, outcome, result
@@ -187,11 +221,14 @@ class Witness:
                 )
 
     def _history(self, occurrence: UUID) -> list[tuple[str, dict[str, Any]]]:
-        """What the log ever said of it: its message may come when all of it was pruned."""
+        return [(topic, state) for topic, state, _ in self._recorded(occurrence)]
+
+    def _recorded(self, occurrence: UUID) -> list[tuple[str, dict[str, Any], datetime]]:
+        """What the log ever said of it, and when: its message may come when all was pruned."""
         stored = self._world.log.tables.streams.get(occurrence) or [
             event for event in self._world.keeping.left if event.stream == occurrence
         ]
-        return [(event.topic, from_json(event.state)) for event in stored]
+        return [(event.topic, from_json(event.state), event.recorded_at) for event in stored]
 
     def _problem(self, what: str, seen: Execution) -> None:
         self._world.problem(

@@ -80,6 +80,8 @@ class World:
         self.loop = VirtualLoop(Random(f"order {plan.seed}"), self._failed)
         self.weather = Weather()
         self._clock_ahead = timedelta()
+        self._clock_steps: list[tuple[datetime, float]] = []
+        """What the log's clock said after each of its steps, and how far that went."""
         self.log = SimulatedLog(
             self.now, namespace=NAMESPACE, partitions=plan.partitions, keeps_lanes=True
         )
@@ -108,6 +110,11 @@ class World:
     def now(self) -> datetime:
         """The log's clock: the one that counts."""
         return self.plan.start + timedelta(seconds=self.loop.now) + self._clock_ahead
+
+    def seconds_at(self, said: datetime) -> float:
+        """When the log's clock said so, in the world's seconds: its steps left out."""
+        stepped = sum(seconds for after, seconds in self._clock_steps if after <= said)
+        return (said - self.plan.start).total_seconds() - stepped
 
     def after(
         self,
@@ -397,6 +404,7 @@ class World:
 
     def _log_clock_step(self, action: Action) -> None:
         self._clock_ahead += timedelta(seconds=action.amount)
+        self._clock_steps.append((self.now(), action.amount))
 
     def _wall_clock_step(self, action: Action) -> None:
         for _, machine in self._by_name(action.target):

@@ -10,6 +10,7 @@ from tests.simulation.mutants.mutant import Mutants, gives, method
 from horolog.application.worker.admission import Admission
 from horolog.application.worker.finishing import Finishing
 from horolog.application.worker.group_commit import GroupCommit
+from horolog.application.worker.heartbeats import Heartbeats
 from horolog.application.worker.running import Running
 
 WORKER = Mutants()
@@ -86,6 +87,18 @@ def _(stack: ExitStack) -> None:
 @WORKER.mutant("an attempt begins though its lease may be over", "old workers")
 def _(stack: ExitStack) -> None:
     method(stack, Running, "_is_late", gives(False))
+
+
+@WORKER.mutant("a lease is trusted on that a heartbeat has found gone", "old workers")
+def _(stack: ExitStack) -> None:
+    extend = Heartbeats._extend  # pyright: ignore[reportPrivateUsage]
+
+    def trusting(self: Any, attempts: Any, now: float) -> None:
+        extend(self, attempts, now)
+        for attempt in attempts:
+            attempt.trusted_until = now + self._settings.trusted_s
+
+    method(stack, Heartbeats, "_extend", trusting)
 
 
 @WORKER.mutant("a job's timeout is not kept", "nothing")

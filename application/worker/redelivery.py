@@ -40,7 +40,11 @@ class Redelivery:
 def recognise(ready: ReadyRun, state: OccurrenceState | None) -> Redelivery:
     """What became of the claim that ``ready`` stands for, given the occurrence as it is."""
     if state is None:
-        return Redelivery("stranger", "the log knows no such occurrence")
+        # Many of them are another log's: both lose runs to each other until their windows pass.
+        said = (
+            "the log knows no such occurrence (has another database this namespace on this NATS?)"
+        )
+        return Redelivery("stranger", said)
     if state.finished:
         return Redelivery("finished", f"it is {state.state}")
     if state.attempt < ready.attempt or (

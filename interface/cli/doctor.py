@@ -36,6 +36,7 @@ def doctor(place: Place, output: Output) -> int:
         found = findings(
             store, queue, store_error=str(store_error or ""), queue_error=str(queue_error or "")
         )
+        found += _of_the_master_keys(one)
         attention = any(finding.needs_attention for finding in found)
         if output.as_json:
             documents.append(
@@ -51,6 +52,18 @@ def doctor(place: Place, output: Output) -> int:
     if output.as_json:
         output.document({"logs": documents} if several else documents[0])
     return max(statuses)
+
+
+def _of_the_master_keys(settings: "Settings") -> list["Finding"]:
+    """What a worker or a client would only say when it first needs them."""
+    from horolog.application.diagnosis import Finding
+    from horolog.domain.errors import InvalidSetting
+
+    try:
+        settings.master_keys()
+    except InvalidSetting as error:
+        return [Finding(str(error), "correct it here and wherever processes have it from")]
+    return []
 
 
 def _show(

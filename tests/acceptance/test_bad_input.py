@@ -196,3 +196,11 @@ def test_a_schema_newer_than_the_code_is_refused(
     finally:
         database.query(database.sql("DELETE FROM :schema.migrations WHERE number = 9999"))
         database.close()
+
+
+def test_doctor_tells_of_a_master_key_that_is_none(
+    horolog: Horolog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(horolog.environment, "HOROLOG_MASTER_KEY", "x")
+    told = horolog.within("doctor", status=1).out
+    assert "! key 1 of HOROLOG_MASTER_KEY or HOROLOG_MASTER_KEY_FILE is no master key" in told

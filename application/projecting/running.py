@@ -8,7 +8,7 @@ times more, for it may have met a lock or a deadlock, and then the projection st
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -61,6 +61,10 @@ class Refused(Exception):
     """The user's code, or a constraint of their tables, did not take an event."""
 
 
+class Told(Exception):
+    """To stop, while an event waits to be tried again: nothing behind it may be applied."""
+
+
 class Running:
     """Runs one projection until it is told to stop. For one thread.
 
@@ -105,7 +109,8 @@ class Running:
                     self._pause(STAND_BY_S)
                     continue
                 failures = 0
-                self._run_as_the_one()
+                with suppress(Told):
+                    self._run_as_the_one()
                 return self.applied
             except (SchemaMissing, SchemaTooNew):
                 raise
@@ -176,7 +181,7 @@ class Running:
             )
             self._pause(self._patience.pause_s(failures))
             if self._stopping():
-                return
+                raise Told
             try:
                 self._apply_together([event])
             except Refused as error:

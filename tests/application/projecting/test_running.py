@@ -191,3 +191,22 @@ def test_it_ends_between_two_batches_when_it_is_told_to() -> None:
     stop = lambda: len(place.kept) >= 4  # noqa: E731
     running(Numbers(), place, bounds=Bounds(batch=2), stopping=stop).run()
     assert place.kept == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 10])
+@pytest.mark.parametrize("at", [4, 10])
+def test_told_to_stop_while_an_event_waits_to_be_tried_again_it_passes_over_nothing(
+    batch: int, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The place would be moved behind what nobody wants at once, not after a moment.
+    monkeypatch.setattr("horolog.application.projecting.running.KEEP_UP_S", 0.0)
+    place, numbers = KeptPlace(), Numbers(refuse={at: 2})
+    # It was tried in its batch, if it was in one, and alone; then comes the word to stop.
+    tries = 1 if batch == 1 or (batch, at) == (3, 10) else 2
+    stop = lambda: numbers.tried.count(at) == tries  # noqa: E731
+    running(numbers, place, bounds=Bounds(batch=batch), stopping=stop).run()
+    assert place.kept == list(range(1, at))
+    assert place.at == at - 1
+    numbers.refuse.clear()
+    running(numbers, place).run()
+    assert place.kept == list(range(1, 11))

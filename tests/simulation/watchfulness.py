@@ -137,7 +137,8 @@ class Watchfulness:
             runs = sorted(one.id for one in tables.executions.values() if one.job_id == job.id)
             since = [tables.streams[job.id][0].recorded_at]
             succeeded = [one for one in runs if tables.executions[one].state == "succeeded"]
-            late = [one for one in runs[-MOST_EXECUTIONS:] if one in succeeded] or succeeded[-1:]
+            recent = set(runs[-MOST_EXECUTIONS:])
+            late = [one for one in succeeded if one in recent] or succeeded[-1:]
             since += [self._ended(identity).recorded_at for identity in late]
             if len(since) == 1 and self.world.keeping.pruned_until is not None:
                 # What has left the log may have been a success.

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, cast
 from pydantic import AfterValidator, BaseModel, WithJsonSchema
 
 from horolog.domain.schedule import Calendar, Cron, Every, Once
+from horolog.domain.schedule.window import MOST_EXCLUSIONS
 
 _SECONDS: Final = "Seconds."
 _TOLD: Final[Mapping[str, Any]] = {
@@ -86,18 +87,23 @@ SCHEDULE: Final[dict[str, Any]] = {
 
 
 def _as_json_has_it(value: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(value.get("exclude", []), list):
-        raise ValueError("exclude: give a list of dates, local times or instants")
+    excluded = value.get("exclude", [])
+    if not isinstance(excluded, list) or len(cast("list[Any]", excluded)) > MOST_EXCLUSIONS:
+        raise ValueError(
+            f"exclude: give a list of at most {MOST_EXCLUSIONS} dates, local times or instants"
+        )
     for name in ("every", "seconds", "jitter", "limit"):
         if isinstance(value.get(name), str):
             raise ValueError(f"{name}: give a number, not text")
-    for name in ("keep_local_hour",):
-        if not isinstance(value.get(name, False), bool):
-            raise ValueError(f"{name}: give true or false")
-    holidays = value.get("holidays")
-    dates = cast("dict[str, Any]", holidays).get("dates") if isinstance(holidays, dict) else None
-    if isinstance(dates, list) and not all(isinstance(d, str) for d in cast("list[Any]", dates)):
-        raise ValueError("holidays.dates: give dates such as 2027-12-25")
+    if not isinstance(value.get("keep_local_hour", False), bool):
+        raise ValueError("keep_local_hour: give true or false")
+    if isinstance(holidays := value.get("holidays"), dict):
+        for name in ("dates", "weekdays_off"):
+            days: object = cast("dict[str, Any]", holidays).get(name, [])
+            if not isinstance(days, list) or not all(
+                isinstance(day, str) for day in cast("list[Any]", days)
+            ):
+                raise ValueError(f"holidays.{name}: give a list, such as 2027-12-25 or sun")
     return value
 
 

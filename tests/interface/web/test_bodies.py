@@ -85,6 +85,18 @@ def test_so_is_a_schedule_field_by_field(told_by: str) -> None:
         assert document.is_valid(body) or not is_taken(bodies.PreviewBody, body), given
 
 
+def test_so_are_days_off() -> None:
+    document = jsonschema_rs.validator_for(bodies.PreviewBody.model_json_schema())
+    off: dict[str, Any] = {"name": "de", "version": "2027", "dates": ["2027-12-25"]}
+    for name in (*off, "weekdays_off", "unheard"):
+        for value in (*ODD, ["2027-12-25"] * 5000, ["sun", 1], list("abc")):
+            body = {"schedule": {**SCHEDULES["cron"], "holidays": off | {name: value}}}
+            assert document.is_valid(body) or not is_taken(bodies.PreviewBody, body), body
+    often = {"schedule": {**SCHEDULES["cron"], "exclude": ["2027-12-25"] * 1001}}
+    assert not document.is_valid(often)
+    assert not is_taken(bodies.PreviewBody, often)
+
+
 def test_days_off_and_local_hours_are_described_and_taken() -> None:
     off = {"name": "de", "version": "2027", "dates": ["2027-12-25"], "weekdays_off": ["sun"]}
     document = jsonschema_rs.validator_for(bodies.PreviewBody.model_json_schema())

@@ -54,7 +54,10 @@ def run_durably(
             log.warning("follower %s begins again: %s", follower, error)
             stop.wait(patience.pause_s(1))
         except Exception as error:
-            failures = 1 if place.position(0) > reached else failures + 1
+            try:
+                failures = 1 if place.position(0) > reached else failures + 1
+            except StoreUnavailable:
+                failures = max(failures, 1)  # nobody can say whether it moved: it is waited for
             if failures >= patience.attempts:
                 raise
             log.warning("follower %s, failure %d: %s", follower, failures, error)

@@ -6,7 +6,7 @@ queue, whose messages are handed on the moment they arrive, and whose endings ar
 
     408, 404              nothing more came in time         ask again
     409 …, 503, silence   the consumer or stream is gone,   make it if it is missing, ask again
-                          a limit, a server leaving
+                          a limit, a server leaving     (at once, then at every look)
 
 A connection that was lost is made again for ever; deliveries in its buffers come again.
 """
@@ -95,13 +95,15 @@ class NatsMessage:
 
 @dataclass(slots=True)
 class _Queue:
-    """The pulls of one queue: ``expected`` is what the present request may still bring."""
+    """The pulls of one queue: ``expected`` is what the present request may still bring;
+    ``mended_at`` is when its consumer was looked after."""
 
     name: str
     subscription: Subscription
     expected: int = 0
     heard_at: float = 0.0
     suspect: bool = False
+    mended_at: float = -inf
 
 
 class NatsReadySource:
@@ -293,7 +295,10 @@ class NatsReadySource:
             log.debug("queue %r: %s %s", queue.name, status, message.headers.get("Description"))
             queue.expected = 0
             queue.suspect = True
-            self._news.set()
+            if queue.heard_at - queue.mended_at >= _TEND_S:
+                self._news.set()
+            # Else it is refused although it was just looked after (a limit of the server's or of
+            # the consumer's): at the next look, not as fast as the server can say no.
 
     # Looking after it.
 
@@ -341,6 +346,7 @@ class NatsReadySource:
             await self._stream.ensure_queue(queue.name)
             queue.suspect = False
             queue.expected = 0
+            queue.mended_at = time.monotonic()
         if self._limit:
             await self._ask_all()
 

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -112,3 +114,52 @@ async def test_a_message_that_comes_while_a_source_is_closed_is_offered_to_other
     finally:
         await other.close()
         await queue.close()
+
+
+async def test_a_queue_that_refuses_every_request_is_not_asked_as_fast_as_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A limit of the server's or of the consumer's: making the consumer anew changes nothing."""
+    source, now = NatsReadySource("nats://nowhere", "n", ["a"]), [100.0]
+    monkeypatch.setattr(ready_source, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    asked: list[str] = []
+
+    class Refusing:
+        name = "stream"
+
+        async def publish(self, subject: str, data: bytes, reply: str) -> None:
+            asked.append(subject)
+            headers = {"Status": "409", "Description": "Exceeded MaxWaiting"}
+            answer: Any = SimpleNamespace(headers=headers, data=b"")
+            source._on_message(queue, answer)  # pyright: ignore[reportPrivateUsage]
+
+        async def has_queue(self, name: str) -> bool:
+            return True
+
+        async def ensure_queue(self, name: str) -> None:
+            return
+
+    server: Any = Refusing()
+    subscription: Any = SimpleNamespace(subject="inbox")
+    queue = ready_source._Queue("a", subscription)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(source, "_client", SimpleNamespace(publish=server.publish, is_closed=False))
+    monkeypatch.setattr(source, "_stream", server)
+    monkeypatch.setattr(source, "_queues", {"a": queue})
+    monkeypatch.setattr(source, "_limit", 10)
+    news = source._news  # pyright: ignore[reportPrivateUsage]
+
+    async def refused(at: float) -> bool:
+        """Whether it is looked after at once, when it is refused at this time."""
+        now[0] = at
+        news.clear()
+        await source._mend(at)  # pyright: ignore[reportPrivateUsage]
+        return news.is_set()
+
+    await source._ask_all()  # pyright: ignore[reportPrivateUsage]
+    assert news.is_set(), "the consumer may be gone: at once"
+    assert not await refused(100.0)
+    assert not await refused(100.25), "now and then"
+    assert len(asked) == 3, "it is asked each time that it was looked after"
+    now[0] = 200.0
+    await source._ask(queue)  # pyright: ignore[reportPrivateUsage]
+    assert news.is_set(), "one that went well for a while is looked after at once again"

@@ -158,6 +158,12 @@ class Bench:
     def starting(self) -> list[Row]:
         return [
             Row("import horolog", "ms", starting.import_ms(), most=250),
+            Row(
+                "from horolog import Scheduler / its libraries",
+                "ms",
+                starting.import_ms("from horolog import Scheduler"),
+                starting.import_ms(starting.LIBRARIES),
+            ),
             Row("horolog --help", "ms", starting.help_ms(), most=400),
         ]
 

@@ -9,6 +9,7 @@ from tests.simulation.mutants.mutant import Mutants, everywhere, gives, method
 
 from horolog.application.commands import changing, triggering
 from horolog.application.commands.changing import DecideOccurrence
+from horolog.application.scanner.receiving import Receiving
 from horolog.domain import due_fires, job
 from horolog.infrastructure.simulated.orders import SimulatedOrders
 from horolog.projections import rows
@@ -70,3 +71,11 @@ def _(stack: ExitStack) -> None:
             yield replace(fire, next_fire=None if after is None else after.at)
 
     everywhere(stack, right, leaping)
+
+
+@ORDERS.mutant("what clients give in transactions waits for somebody to ask")
+def _(stack: ExitStack) -> None:
+    async def deaf(self: Any) -> float:
+        return 3600.0
+
+    method(stack, Receiving, "step", deaf)

@@ -50,9 +50,11 @@ def check_successes(account: Account, identity: UUID, job: Job, soon: timedelta)
     rested = account.world.rested_at
     assert rested is not None
     stated = (job.paused, job.cancelled, job.completed, rested)
-    ends = [at for at in stated if at is not None]
+    ended = min(at for at in stated if at is not None)
     times = _successes(account, identity)
-    for since, until in pairwise([*times, min([*ends, account.world.now()])]):
+    # A job that has ended is not expected to succeed, though it may when it is triggered again.
+    spans = ((since, min(until, ended)) for since, until in pairwise([*times, ended]))
+    for since, until in spans:
         within = timedelta(seconds=within_s)
         unpaused = not any(began < until and ended > since for began, ended in job.held)
         # Once the success has left the log, it counts from where that begins.

@@ -12,6 +12,7 @@ from horolog.application.decision import Decision, Guard
 from horolog.application.log import Appended, Fences, Recorded, Verdict
 from horolog.domain.errors import VersionConflict
 from horolog.domain.event import read_event
+from horolog.domain.occurrence_events import Claimed
 from horolog.infrastructure.simulated.lanes import (
     refuse_full,
     release_slots,
@@ -131,7 +132,7 @@ class SimulatedLog:
         for decision in decisions:
             if decision.partition in stale:
                 verdicts.append("stale")
-            elif self._holds(decision.guard, instance, stamp):
+            elif self._holds(decision.guard, instance, stamp) and self._knows_the_job(decision):
                 verdicts.append("accepted")
             else:
                 verdicts.append("conflict")
@@ -180,6 +181,17 @@ class SimulatedLog:
                     and (led.instance in (None, instance) or led.lease_until < stamp)
                     for led in self.tables.partitions.values()
                 )
+
+    def _knows_the_job(self, decision: Decision) -> bool:
+        """Whether its claims were decided from the job as it is. Of an earlier definition's runs,
+        and of fire times, whose guard is the job's own row, nothing is asked."""
+        return decision.guard.due is not None or all(
+            new.event.definition_version is not None
+            or (job := self.tables.jobs.get(new.event.job_id)) is None
+            or job.version == new.event.job_version
+            for new in decision.events
+            if isinstance(new.event, Claimed)
+        )
 
     def _refuse_beaten(self, decisions: Sequence[Decision], verdicts: list[Verdict]) -> None:
         """Refuses what wants a place that an event in the log, or before it in the batch, has."""

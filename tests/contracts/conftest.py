@@ -24,7 +24,7 @@ from horolog.domain.definition import JobDefinition, Overlap
 from horolog.domain.ids import occurrence_id, partition_stream
 from horolog.domain.job import JobState
 from horolog.domain.job_events import JobEvent, Registered
-from horolog.domain.occurrence import OccurrenceState, ordered
+from horolog.domain.occurrence import OccurrenceState, decide_claim, ordered
 from horolog.domain.occurrence_events import (
     Attempted,
     Claimed,
@@ -32,6 +32,7 @@ from horolog.domain.occurrence_events import (
     Failed,
     OccurrenceEvent,
 )
+from horolog.domain.origin import Origin
 from horolog.domain.partition import Elected, PartitionState
 from horolog.domain.schedule import Every
 from horolog.infrastructure.postgres.attempt_leases import PostgresLeases
@@ -276,6 +277,14 @@ class Story:
         decision, state = self.claiming(job)
         assert self.append(decision) == ["accepted"]
         return state
+
+    def claiming_again(self, waiting: OccurrenceState, job: JobState) -> Decision:
+        """The claim of a run that is there already: of another attempt."""
+        origin = Origin(actor=self.by)
+        claim = decide_claim(
+            waiting, job_version=job.version, token=1, window_s=30.0, origin=origin
+        )
+        return decide_on_occurrence(waiting, [claim])[0]
 
     def went_on(self, before: OccurrenceState, *events: OccurrenceEvent) -> OccurrenceState:
         decision, after = decide_on_occurrence(before, events, name="report")

@@ -192,6 +192,32 @@ def test_a_claim_needs_the_job_as_it_was_read(story: Story, store: Store) -> Non
     assert store.log.stream(claimed.id) == []
 
 
+def test_a_claim_of_what_was_there_before_needs_the_job_as_it_was_read(
+    story: Story, store: Store
+) -> None:
+    job = story.registered()
+    dead = story.dead(job)
+    waiting = story.went_on(dead, Replayed(at=dead.fire_time))
+    claim = story.claiming_again(waiting, story.job(job.id))
+    change = story.changed(story.job(job.id), PayloadChanged(payload={"n": 1}))
+    assert story.append(change) == ["accepted"]
+
+    assert story.append(claim, story.registration()) == ["conflict", "accepted"]
+    assert len(store.log.stream(waiting.id)) == waiting.version
+    assert story.append(story.claiming_again(waiting, story.job(job.id))) == ["accepted"]
+
+
+def test_a_claim_for_an_earlier_definition_does_not_mind_a_change(story: Story) -> None:
+    job = story.registered()
+    dead = story.dead(job)
+    waiting = story.went_on(dead, Replayed(at=dead.fire_time))
+    claim = story.claiming_again(replace(waiting, definition_version=1), story.job(job.id))
+    change = story.changed(story.job(job.id), PayloadChanged(payload={"n": 1}))
+    assert story.append(change) == ["accepted"]
+
+    assert story.append(claim) == ["accepted"]
+
+
 def test_a_fire_time_is_claimed_once(story: Story, store: Store) -> None:
     job = story.registered()
     first, claimed = story.claiming(job)

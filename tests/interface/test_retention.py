@@ -73,13 +73,13 @@ class Past:
             self.database.url, namespace=self.database.namespace, actor="olga", environment={}
         )
 
-    def job(self, every_s: float = 3600.0) -> UUID:
+    def job(self, every_s: float = 3600.0, success_s: float | None = None) -> UUID:
         """A job whose first fire time is ``OLD``."""
         job_id = uuid4()
         begin = OLD - timedelta(seconds=every_s)
         schedule = Every(every_s, anchor=begin).anchored(begin, str(job_id)).to_json()
         events = decide_registration(
-            JobDefinition(name="report", schedule=schedule),
+            JobDefinition(name="report", schedule=schedule, expect_success_by=success_s),
             partition=partition_of(str(job_id), PARTITIONS),
             key=None,
             now=begin,
@@ -351,6 +351,35 @@ def test_months_are_pruned_one_after_the_other_and_again_later(past: Past) -> No
     assert sum(month.occurrences for month in second.months) > 0
     past.all_is_well()
     assert past.prune(days=62).months == []
+
+
+def test_a_success_that_has_left_goes_on_to_count(past: Past) -> None:
+    """A later fire time may have succeeded before it: counted from there, a job would be said to be
+    silent a second time."""
+    job = past.job(every_s=80 * 86_400.0, success_s=3600.0)
+    past.job()
+    first, second = past.done(job), past.done(job)
+    database = past.database
+    database.query(
+        database.sql(
+            "UPDATE :schema.executions SET finished_at = fire_time + CASE id WHEN %s"
+            " THEN interval '100 days' ELSE interval '1 day' END WHERE job_id = %s RETURNING 1"
+        ),
+        (first, job),
+    )
+    database.query(
+        database.sql("UPDATE :schema.jobs SET registered_at = %s WHERE id = %s RETURNING 1"),
+        (OLD, job),
+    )
+    missed = database.sql("SELECT due FROM :schema.deadlines_missed('1970-01-01Z', 10)")
+    due = OLD + timedelta(days=100, hours=1)
+    assert database.query(missed) == [(due,)]
+    past.prune(days=150)
+    assert past.executions() == {second}
+    assert database.query(missed) == [(due,)]
+    past.prune(days=60)
+    assert past.executions() == set()
+    assert database.query(missed) == [(due,)]
 
 
 def test_a_long_account_takes_several_events(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:

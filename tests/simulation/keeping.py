@@ -45,6 +45,9 @@ class Keeping:
     busy: bool = False
     left_at: dict[datetime, datetime] = field(default_factory=dict[datetime, datetime])
     """Up to where months have left: when each of them did."""
+    succeeded: dict[UUID, datetime] = field(default_factory=dict[UUID, datetime])
+    """When the last success came of each job among what has left; of all jobs, where Postgres asks
+    only for those that expect any."""
     second: "SecondSet | None" = None
 
     @property
@@ -150,7 +153,12 @@ class Keeping:
             tables.streams.pop(event.stream, None)
             tables.places.discard((event.stream, event.version))
         for identity in [i for i in tables.executions if low <= i < high and i not in kept]:
-            del tables.executions[identity]
+            one = tables.executions.pop(identity)
+            if one.state == "succeeded":
+                ended = next(e.recorded_at for e in reversed(going) if e.stream == identity)
+                self.succeeded[one.job_id] = max(
+                    ended, self.succeeded.get(one.job_id, self.world.plan.start)
+                )
         self.left += going
         if farewell.account:
             last = farewell.account[-1].model_copy(update={"kept": sorted(kept)})

@@ -1,6 +1,6 @@
 """Deadlines and alerts in a simulated world: what scanners look at, and who is told.
 
-What is seen is what the database's functions see (migrations/0007 and 0009), counted from the rows
+What is seen is what the database's functions see (migrations/0025 and 0009), counted from the rows
 in memory. Who is told takes some notices and refuses others, and remembers all.
 """
 
@@ -42,10 +42,6 @@ class Deadlines(NamedTuple):
     start_s: float | None
     finish_s: float | None
     success_s: float | None
-
-
-MOST_EXECUTIONS = 100
-"""Among how many of a job's runs the success that ended last counts; else that of the last run."""
 
 
 @dataclass
@@ -134,12 +130,14 @@ class Watchfulness:
             success_s = self._of(job.id).success_s
             if success_s is None or job.status != "active":
                 continue
-            runs = sorted(one.id for one in tables.executions.values() if one.job_id == job.id)
             since = [tables.streams[job.id][0].recorded_at]
-            succeeded = [one for one in runs if tables.executions[one].state == "succeeded"]
-            recent = set(runs[-MOST_EXECUTIONS:])
-            late = [one for one in succeeded if one in recent] or succeeded[-1:]
-            since += [self._ended(identity).recorded_at for identity in late]
+            since += [
+                self._ended(one.id).recorded_at
+                for one in tables.executions.values()
+                if one.job_id == job.id and one.state == "succeeded"
+            ]
+            if job.id in self.world.keeping.succeeded:
+                since.append(self.world.keeping.succeeded[job.id])
             if len(since) == 1 and self.world.keeping.pruned_until is not None:
                 # What has left the log may have been a success.
                 since.append(self.world.keeping.pruned_until)

@@ -65,6 +65,17 @@ _UNRESOLVED = """
 _BEHIND = "SELECT follower, position FROM :schema.tracking WHERE position < %s ORDER BY 2 LIMIT 1"
 # occurrence_events_position of the month.
 _LATE = "SELECT DISTINCT stream FROM :schema.occurrence_events_{month} WHERE position > %s"
+# What leaves with a month and is asked for after it: see migrations/0025. What stays of it all the
+# same, or is never dropped, has come as well, so it does no harm.
+_REMEMBER = """
+    INSERT INTO :schema.successes_pruned AS p (job_id, succeeded_at)
+    SELECT x.job_id, max(x.finished_at)
+    FROM :schema.executions_{month} x JOIN :schema.jobs j ON j.id = x.job_id
+    WHERE x.state = 'succeeded' AND j.definition ->> 'expect_success_by' IS NOT NULL
+    GROUP BY x.job_id
+    ON CONFLICT (job_id) DO UPDATE SET succeeded_at = excluded.succeeded_at
+    WHERE p.succeeded_at < excluded.succeeded_at
+"""
 _LEAVE = (
     "ALTER TABLE :schema.occurrence_events DETACH PARTITION :schema.occurrence_events_{month}",
     "ALTER TABLE :schema.executions DETACH PARTITION :schema.executions_{month}",
@@ -141,6 +152,8 @@ class PostgresMonths:
 
     def drop(self, farewell: Farewell) -> bool:
         dropped = False
+        # Before anything is locked: it reads the whole month.
+        self._do(_REMEMBER.format(month=_table(farewell.month)))
         try:
             with self._connection.transaction() as transaction:
                 self._put_links(farewell)
@@ -223,7 +236,7 @@ class PostgresMonths:
 
     def _leave(self, farewell: Farewell) -> list[UUID]:
         """Detaches the month; returns what stays of it."""
-        name = "rest" if farewell.month.rest else farewell.month.since.strftime("%Y_%m")
+        name = _table(farewell.month)
         self._do(
             "LOCK TABLE ONLY :schema.occurrence_events, ONLY :schema.executions,"
             f" :schema.occurrence_events_{name}, :schema.executions_{name}"
@@ -272,6 +285,11 @@ class PostgresMonths:
 
     def _ask(self, text: str, params: Any = None) -> list[Any]:
         return self._connection.execute(self._database.sql(text), params).fetchall()
+
+
+def _table(month: Month) -> str:
+    """What the names of its two partitions end with."""
+    return "rest" if month.rest else month.since.strftime("%Y_%m")
 
 
 def _month_of(moment: datetime) -> datetime:

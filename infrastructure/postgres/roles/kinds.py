@@ -35,6 +35,7 @@ class Grant:
 
 _READ: Final = (
     "job_events", "occurrence_events", "chain", "chain_pruned", "log", "next_runs", "jobs",
+    "successes_pruned",
     "executions", "dead_letters", "partitions", "instances", "counters", "tracking", "rebuilds",
     "lane_slots", "lane_buckets", "lanes_in_use", "queue_limits", "inbox", "migrations", "roles",
     "may_append",

@@ -7,12 +7,11 @@ from uuid import UUID
 from tests.simulation.model.account import CHANGING, Account, Event, Job
 
 
-def _successes(account: Account, identity: UUID, left: datetime | None = None) -> list[datetime]:
-    """When the job was registered, and when a run of it succeeded, in their order; not those of
-    fire times before ``left``."""
+def _successes(account: Account, identity: UUID) -> list[datetime]:
+    """When the job was registered, and when any run of it succeeded, in their order."""
     times = [e.at for e in account.events if e.stream == identity and e.kind == "registered"]
     for life in account.lives.values():
-        if life.job == identity and (left is None or life.fire >= left):
+        if life.job == identity:
             times += [e.at for e in life.events if e.kind == "succeeded"]
     return sorted(times)
 
@@ -22,12 +21,14 @@ def check_silence(account: Account, event: Event, due: datetime) -> None:
     identity = UUID(event.state["job_id"])
     job = account.jobs[identity]
     within = timedelta(seconds=job.spec["policies"]["expect_success_by"])
-    # Where the last success has left the log, it counts from where that begins now: a run that
-    # had fallen due before and succeeded after that instant is gone, too.
-    bounds = account.world.keeping.left_at
-    times = _successes(account, identity, due - within if due - within in bounds else None)
+    times = _successes(account, identity)
     kept = [at for at in times if due - within < at <= due]
-    if kept or due - within not in [*times, *bounds]:
+    begins = set(times)
+    if not any(at <= due for at in times[1:]):
+        # What has left the log may have been a success: before the first that is known of, it
+        # counts from where the log begins.
+        begins.update(account.world.keeping.left_at)
+    if kept or due - within not in begins:
         account.say(f"{event.stream} missed no success by {due}: there was one at {kept}")
     if any(since + CHANGING < event.at < until for since, until in job.held):
         account.say(f"{event.stream} missed a success by {due}, and its job was paused")
@@ -57,12 +58,10 @@ def check_successes(account: Account, identity: UUID, job: Job, soon: timedelta)
     for since, until in spans:
         within = timedelta(seconds=within_s)
         unpaused = not any(began < until and ended > since for began, ended in job.held)
-        # Once the success has left the log, it counts from where that begins.
-        begins = [since] + [
-            bound
-            for bound, at in account.world.keeping.left_at.items()
-            if at < until and since not in _successes(account, identity, bound)
-        ]
+        begins = [since]
+        if since == times[0]:  # its registration: see check_silence
+            left_at = account.world.keeping.left_at
+            begins += [bound for bound, at in left_at.items() if at < until]
         due = max(begins) + within
         if until - due > soon and unpaused and not {at + within for at in begins} & {*said}:
             account.say(f"job {identity} had no success by {due}, and nobody said so")

@@ -73,7 +73,11 @@ class Place:
     def claimed(self) -> OccurrenceState:
         """A run that waits for a worker."""
         state = self.ordered()
-        claim = decide_claim(state, job_version=1, token=1, window_s=60.0, origin=Origin("test"))
+        job = PostgresStates(self.database).job(self.job)
+        assert job is not None
+        claim = decide_claim(
+            state, job_version=job.version, token=1, window_s=60.0, origin=Origin("test")
+        )
         decision, after = decide_on_occurrence(state, [claim])
         assert PostgresLog(self.database).append([decision]).verdicts == ["accepted"]
         return after

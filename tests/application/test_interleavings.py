@@ -93,7 +93,9 @@ class World:
         claim = decide_claim(
             due, job_version=self.job.version, token=self.tokens[-1][1], window_s=30.0, origin=ME
         ).model_copy(update={"fires": 1, "next_fire": None})
-        decision, _, (state,) = decide_on_fires(self.job, START, [(due, claim)], [Completed()])
+        decision, self.job, (state,) = decide_on_fires(
+            self.job, START, [(due, claim)], [Completed()]
+        )
         instance, token = self.tokens[-1]
         fences = Fences(instance, {PARTITION: token})
         assert self.log.append([decision, decision], fences).verdicts == ["accepted", "conflict"]
@@ -106,7 +108,7 @@ class World:
         possible = [
             (step, events)
             for step in OFTEN * 6 + NOW_AND_THEN * 3 + SELDOM
-            if (events := answer(step, view, token, self.now))
+            if (events := answer(step, view, self.job.version, token, self.now))
         ]
         if not possible or (choice % 8 and all(step in SELDOM for step, _ in possible)):
             return
@@ -126,12 +128,14 @@ class World:
 
 
 def answer(
-    step: str, view: OccurrenceState, token: int, now: datetime
+    step: str, view: OccurrenceState, job_version: int, token: int, now: datetime
 ) -> Sequence[OccurrenceEvent]:
     """What the deciders say of a state; nothing where they have nothing to say."""
     match view.state, step:
         case (("scheduled" | "retrying"), "claim") if view.due is not None and view.due <= now:
-            return [decide_claim(view, job_version=1, token=token, window_s=30.0, origin=ME)]
+            return [
+                decide_claim(view, job_version=job_version, token=token, window_s=30.0, origin=ME)
+            ]
         case "claimed", "begin":
             return [Attempted(attempt=view.attempt, lease=30.0)]
         case (("running" | "stopping"), _) if events := outcome(step, view, now):

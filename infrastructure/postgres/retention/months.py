@@ -65,8 +65,8 @@ _UNRESOLVED = """
 _BEHIND = "SELECT follower, position FROM :schema.tracking WHERE position < %s ORDER BY 2 LIMIT 1"
 # occurrence_events_position of the month.
 _LATE = "SELECT DISTINCT stream FROM :schema.occurrence_events_{month} WHERE position > %s"
-# What leaves with a month and is asked for after it: see migrations/0025. What stays of it all the
-# same, or is never dropped, has come as well, so it does no harm.
+# What leaves with a month and is asked for after it: see migrations/0025. A success that stays
+# after all has come as well: it does no harm to know it twice.
 _REMEMBER = """
     INSERT INTO :schema.successes_pruned AS p (job_id, succeeded_at)
     SELECT x.job_id, max(x.finished_at)
@@ -118,6 +118,7 @@ class PostgresMonths:
         self._chain = PostgresChain(database)
         self._log = PostgresLog(database, patience_s=5.0)
         self._held: Connection | None = None
+        self._remembered: set[str] = set()
 
     @contextmanager
     def alone(self) -> Generator[None]:
@@ -152,8 +153,7 @@ class PostgresMonths:
 
     def drop(self, farewell: Farewell) -> bool:
         dropped = False
-        # Before anything is locked: it reads the whole month.
-        self._do(_REMEMBER.format(month=_table(farewell.month)))
+        self._remember(farewell.month)
         try:
             with self._connection.transaction() as transaction:
                 self._put_links(farewell)
@@ -180,6 +180,7 @@ class PostgresMonths:
 
     def _let_go(self) -> None:
         self._held = None
+        self._remembered.clear()
 
     def _month(self, name: str, since: datetime, until: datetime, *, whole: bool) -> Month:
         if not whole:
@@ -224,6 +225,14 @@ class PostgresMonths:
     def _unresolved(self, since: datetime, until: datetime) -> list[UUID]:
         span = {"low": fire_time_floor(since), "high": fire_time_floor(until)}
         return [row[0] for row in self._ask(_UNRESOLVED, {**span, "most": MOST_KEPT + 1})]
+
+    def _remember(self, month: Month) -> None:
+        """Before anything is locked, and once however often the tables cannot be had: it reads the
+        whole month. What ends after that has an event after the look at the month, and stays."""
+        name = _table(month)
+        if name not in self._remembered:
+            self._do(_REMEMBER.format(month=name))
+            self._remembered.add(name)
 
     def _put_links(self, farewell: Farewell) -> None:
         pruning = farewell.account[-1].correlation if farewell.account else None

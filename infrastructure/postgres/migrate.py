@@ -198,6 +198,10 @@ def _apply_online(
         for step in migration.steps:
             text = step.text.replace(" CONCURRENTLY", "") if fresh else step.text
             statement = database.sql(text)
+            if step.telling:
+                for (told,) in connection.execute(statement, prepare=False).fetchall():
+                    connection.execute(told.encode(), prepare=False)
+                continue
             while connection.execute(statement, prepare=False).rowcount > 0 and step.repeated:
                 pass
         with connection.transaction():

@@ -7,6 +7,8 @@
 -- step                    what follows, up to the next one, is a transaction of its own; it may
                            be run again after a kill, so it says IF NOT EXISTS
 -- step until none         run again and again, until it changes no row: a batch with a LIMIT
+-- step for each           what it returns is run, each row a statement and a transaction of its
+                           own: the indexes of the partitions that there are, say
 """
 
 import re
@@ -17,14 +19,16 @@ from importlib.resources import files
 from typing import NamedTuple
 
 _SAID = re.compile(r"^-- horolog: (\w+) ?(\d*)$", re.MULTILINE)
-_STEP = re.compile(r"^-- step( until none)?$", re.MULTILINE)
+_STEP = re.compile(r"^-- step( until none| for each)?$", re.MULTILINE)
 
 
 class Step(NamedTuple):
-    """A statement of an online migration; ``repeated`` until it changes nothing."""
+    """A statement of an online migration; ``repeated`` until it changes nothing; ``telling`` which
+    statements are to be run."""
 
     text: str
     repeated: bool
+    telling: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,10 @@ class Migration:
     @property
     def steps(self) -> list[Step]:
         parts = _STEP.split(self.text)[1:]
-        return [Step(text, bool(mark)) for mark, text in zip(parts[::2], parts[1::2], strict=True)]
+        return [
+            Step(text, mark == " until none", mark == " for each")
+            for mark, text in zip(parts[::2], parts[1::2], strict=True)
+        ]
 
     def _said(self) -> dict[str, str]:
         return dict(_SAID.findall(self.text))

@@ -120,6 +120,26 @@ def test_an_online_migration_goes_in_steps_and_batches(
     assert database.query(database.sql(valid.replace(":schema", name))) == [(True,)]
 
 
+def test_an_online_migration_indexes_each_partition_by_itself(database: Database) -> None:
+    """A partitioned table is never locked for as long as all of its rows take."""
+    index = next(m for m in migration_files.migrations() if m.name == "late_success_index")
+    database.query(
+        database.sql("DELETE FROM :schema.migrations WHERE number = %s RETURNING 1"),
+        (index.number,),
+    )
+    with database.session() as connection:
+        connection.execute(database.sql("DROP INDEX :schema.executions_late_successes"))
+    assert [m.number for m in migrate.migrate(database)] == [index.number]
+    parent = database.sql(
+        "SELECT x.indisvalid, (SELECT count(*) FROM pg_inherits WHERE inhparent = x.indrelid),"
+        " (SELECT count(*) FROM pg_inherits WHERE inhparent = x.indexrelid) FROM pg_index x"
+        " WHERE x.indexrelid = format('%I.executions_late_successes', :literal)::regclass"
+    )
+    ((valid, months, indexed),) = database.query(parent)
+    assert valid
+    assert indexed == months > 1
+
+
 def test_an_online_migration_that_was_cut_off_begins_again(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,8 @@
 -- nothing where all is quick, as executions_long does.
 --
 -- A partitioned table has no index concurrently: each month's is made by itself, then it is attached.
--- Those of months that begin meanwhile are there already.
+-- Those of months that begin meanwhile are there already. The names are those that Postgres gives, so
+-- that a rebuilt set has the same.
 -- step
 CREATE INDEX IF NOT EXISTS executions_late_successes
     ON ONLY :schema.executions (job_id, finished_at)
@@ -14,7 +15,7 @@ CREATE INDEX IF NOT EXISTS executions_late_successes
 -- step for each
 SELECT format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON %I.%I (job_id, finished_at) '
               'WHERE state = ''succeeded'' AND finished_at - fire_time > interval ''10 minutes''',
-              c.relname || '_late_successes', :literal, c.relname)
+              c.relname || '_job_id_finished_at_idx', :literal, c.relname)
 FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
 WHERE i.inhparent = format('%I.executions', :literal)::regclass
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits n
@@ -24,7 +25,7 @@ WHERE i.inhparent = format('%I.executions', :literal)::regclass
 ORDER BY c.relname;
 -- step for each
 SELECT format('ALTER INDEX %I.executions_late_successes ATTACH PARTITION %I.%I',
-              :literal, :literal, c.relname || '_late_successes')
+              :literal, :literal, c.relname || '_job_id_finished_at_idx')
 FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
 WHERE i.inhparent = format('%I.executions', :literal)::regclass
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits n

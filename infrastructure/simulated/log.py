@@ -132,7 +132,9 @@ class SimulatedLog:
         for decision in decisions:
             if decision.partition in stale:
                 verdicts.append("stale")
-            elif self._holds(decision.guard, instance, stamp) and self._knows_the_job(decision):
+            elif self._holds(decision.guard, instance, stamp) and (
+                fences is None or self._knows_the_job(decision)
+            ):
                 verdicts.append("accepted")
             else:
                 verdicts.append("conflict")
@@ -183,8 +185,8 @@ class SimulatedLog:
                 )
 
     def _knows_the_job(self, decision: Decision) -> bool:
-        """Whether its claims were decided from the job as it is. Of an earlier definition's runs,
-        and of fire times, whose guard is the job's own row, nothing is asked."""
+        """Whether a leader's claims were decided from the job as it is. Of an earlier definition's
+        runs, and of fire times, whose guard is the job's own row, nothing is asked."""
         return decision.guard.due is not None or all(
             new.event.definition_version is not None
             or (job := self.tables.jobs.get(new.event.job_id)) is None

@@ -198,6 +198,7 @@ def test_a_claim_of_what_was_there_before_needs_the_job_as_it_was_read(
     job = story.registered()
     dead = story.dead(job)
     waiting = story.went_on(dead, Replayed(at=dead.fire_time))
+    story.fences = Fences("a", {})
     claim = story.claiming_again(waiting, story.job(job.id))
     change = story.changed(story.job(job.id), PayloadChanged(payload={"n": 1}))
     assert story.append(change) == ["accepted"]
@@ -211,6 +212,7 @@ def test_a_claim_for_an_earlier_definition_does_not_mind_a_change(story: Story) 
     job = story.registered()
     dead = story.dead(job)
     waiting = story.went_on(dead, Replayed(at=dead.fire_time))
+    story.fences = Fences("a", {})
     claim = story.claiming_again(replace(waiting, definition_version=1), story.job(job.id))
     change = story.changed(story.job(job.id), PayloadChanged(payload={"n": 1}))
     assert story.append(change) == ["accepted"]

@@ -4,7 +4,8 @@
 -- that was there before (a retry, a trigger, a replay) rests on the run's own row, so a change of the
 -- job that came into the log between the scanner's look and its claim went unnoticed: the run began with
 -- the payload as it had been, though whoever had changed it had been told. Now such a claim is refused,
--- alone, and decided anew. Runs of an earlier definition keep theirs.
+-- alone, and decided anew. Runs of an earlier definition keep theirs. Asked of leaders only, who state their
+-- fences: a log that is copied has claims as they were made.
 CREATE FUNCTION :schema.claims_of_the_past(
     guard_due timestamptz[], event_of integer[], event_topic text[], event_state bytea[]
 ) RETURNS integer[] LANGUAGE sql STABLE AS $$
@@ -24,7 +25,7 @@ DO $do$
 DECLARE
     before text := pg_get_functiondef(format('%I.append', :literal)::regproc);
     after text := replace(before, '    verdicts := array_fill(0::smallint,', format(
-        '    IF put_state && ''{claimed}''::text[] AND array_position(guard_due, NULL) IS NOT NULL THEN
+        '    IF fence_instance IS NOT NULL AND array_position(guard_due, NULL) IS NOT NULL THEN
         refused := refused || %I.claims_of_the_past(guard_due, event_of, event_topic, event_state);
     END IF;
 
